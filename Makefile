@@ -1,0 +1,70 @@
+# Needs python3 (3.11 or newer) and make, nothing else; the tools go into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# pytest runs in this many processes ...
+JOBS ?= 2
+# ... each held to one thread, so that the processes do not compete for the cores.
+# NPROC sizes the thread pool of XLA and is what holds it to one thread with jax 0.10,
+# where the XLA_FLAGS alone do not (they are the setting of older versions).
+# OMP_NUM_THREADS holds the BLAS and OpenMP code of numpy, scipy and scikit-learn.
+# All are set for the test run only: ordinary use keeps every core.
+TEST_ENV := NPROC=1 OMP_NUM_THREADS=1 \
+	XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+PYTEST = $(TEST_ENV) $(BIN)/python -m pytest -n $(JOBS)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help venv demo test test-all lint lint-ruff lint-format lint-types lint-imports format clean
+
+help: ## list the targets
+	@$(PYTHON) -c 'import re; [print("make %-13s %s" % m) for m in re.findall(r"^([a-z-]+):.*?## (.*)$$", open("Makefile").read(), re.M)]'
+
+# The stamps are newer than pyproject.toml as long as .venv matches it.
+$(VENV)/.created:
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed-plot: pyproject.toml | $(VENV)/.created
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[plot]'
+	@touch $@
+
+# The dev extra contains the plot extra, hence both stamps.
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/.created
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[dev]'
+	@touch $@ $(VENV)/.installed-plot
+
+venv: $(VENV)/.installed-dev ## create .venv with the package and the development tools
+
+demo: $(VENV)/.installed-plot ## run examples/sinusoid.py, which writes sinusoid.png
+	$(BIN)/python examples/sinusoid.py
+
+test: lint ## lint, types, import rules, and the tests but the slow ones
+	$(PYTEST) -m "not slow"
+
+test-all: lint ## the same with the slow tests
+	$(PYTEST)
+
+lint: lint-ruff lint-format lint-types lint-imports ## ruff, formatting, mypy and the import rules
+
+lint-ruff: venv
+	$(BIN)/ruff check .
+
+lint-format: venv
+	$(BIN)/ruff format --check .
+
+lint-types: venv
+	$(BIN)/mypy
+
+lint-imports: venv
+	$(BIN)/lint-imports
+
+format: venv ## sort imports, apply safe fixes and format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove caches, build output and sinusoid.png (.venv stays)
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis sinusoid.png
+	@$(PYTHON) -c 'import pathlib, shutil; [shutil.rmtree(p) for d in ("src", "tests", "examples") for p in list(pathlib.Path(d).rglob("__pycache__"))]'

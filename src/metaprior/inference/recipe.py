@@ -1,0 +1,49 @@
+"""The order in which a model learns: the mean function first, then the noise, then the KL, then the observation noise.
+
+Everything at once ends in the "all noise" optimum: the residual variance of weights that nothing explains yet is
+noise to the likelihood, and shrinking the scale, which removes the signal, is the quickest way out. So a temperature
+multiplies all noise, 0 at first and 1 from `noise_full` on; the KL is ramped beside it; the observation noise and the
+period are held until their release (`release_times`). All are fractions of the run, and plain numbers to the
+compiled loop: changing them compiles nothing.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+class Recipe(NamedTuple):
+    """How a run goes; fractions are of the number of steps."""
+
+    num_steps: int | Array = 3000
+    learning_rate: float | Array = 0.01
+    final_rate: float | Array = 0.01
+    noise_starts: float | Array = 0.2
+    noise_full: float | Array = 0.5
+    kl_starts: float | Array = 0.2
+    kl_full: float | Array = 0.7
+    max_norm: float | Array = 0.0
+
+    def progress(self, step: Array) -> Float[Array, ""]:
+        """Return the fraction of the run that lies behind a step."""
+        return jnp.asarray(step, jnp.float32) / self.num_steps
+
+    def temperature(self, progress: Array) -> Float[Array, ""]:
+        """Return the factor of all noise."""
+        return ramp(progress, self.noise_starts, self.noise_full)
+
+    def kl_weight(self, progress: Array) -> Float[Array, ""]:
+        """Return the factor of the KL."""
+        return ramp(progress, self.kl_starts, self.kl_full)
+
+    def rate(self, progress: Array) -> Float[Array, ""]:
+        """Return the learning rate: a short rise, then a cosine down to `final_rate` of it."""
+        cosine = 0.5 * (1 + jnp.cos(jnp.pi * jnp.minimum(progress, 1.0)))
+        shape = self.final_rate + (1 - self.final_rate) * cosine
+        return self.learning_rate * shape * ramp(progress, -1e-3, 0.02)
+
+
+def ramp(progress: Array, start: float | Array, end: float | Array) -> Float[Array, ""]:
+    """Return 0 before `start`, 1 after `end`, a line between."""
+    return jnp.clip((progress - start) / jnp.maximum(end - start, 1e-6), 0.0, 1.0)

@@ -1,0 +1,51 @@
+"""Kernels over unit latents and over inputs: what is known of the function, written down."""
+
+from metaprior.kernels.base import Kernel
+from metaprior.kernels.compose import ActiveDims, Custom, Product, Scaled, Sum
+from metaprior.kernels.constant import Constant
+from metaprior.kernels.linear import Linear
+from metaprior.kernels.matern import Matern12, Matern32, Matern52
+from metaprior.kernels.periodic import Periodic
+from metaprior.kernels.rational_quadratic import RationalQuadratic
+from metaprior.kernels.rbf import RBF
+
+__all__ = [
+    "RBF",
+    "ActiveDims",
+    "Constant",
+    "Custom",
+    "Kernel",
+    "Linear",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "Periodic",
+    "Product",
+    "RationalQuadratic",
+    "Scaled",
+    "Sum",
+    "named",
+]
+
+_NAMES = {
+    "rbf": RBF,
+    "matern12": Matern12,
+    "matern32": Matern32,
+    "matern52": Matern52,
+    "periodic": Periodic,
+    "rational_quadratic": RationalQuadratic,
+    "linear": Linear,
+    "constant": Constant,
+}
+
+
+def named(kernel: object, parameter: str) -> Kernel:
+    """Return a kernel from a kernel or from its name; say what is known when it is neither."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str) and kernel.lower() in _NAMES:
+        return _NAMES[kernel.lower()]()
+    raise ValueError(
+        f"{parameter}: expected a kernel such as metaprior.kernels.RBF() or one of the names {sorted(_NAMES)}; "
+        f"got {kernel!r}."
+    )

@@ -1,0 +1,207 @@
+"""What a kernel is: a cross-matrix, a diagonal, and random features; the base class owns +, * and the hyper-parameters.
+
+A kernel of this library is a function of two sets of points. Beside its matrix it can say *random features*
+psi(x) with zero mean and E[psi(x) psi(x')] = k(x, x'). Because independent zero-mean features add to the
+features of a sum and multiply to the features of a product, every composition inherits them, and the GP over
+weight codes, whose kernel is a product over blocks, gets draws in which the blocks stay apart (`pathwise`).
+"""
+
+import abc
+import dataclasses
+from collections.abc import Sequence
+from typing import Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+Hyper = float | Sequence[float] | np.ndarray | None
+
+
+class Kernel(eqx.Module):
+    """A positive semi-definite function of two points.
+
+    Leaves are unconstrained (`log_lengthscale`); natural values are properties (`lengthscale`). The keyword
+    `fixed` names hyper-parameters that training leaves alone, `bounds` maps a name to its (lowest, highest) value.
+    """
+
+    @abc.abstractmethod
+    def __call__(self, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+        """Return the cross-matrix k(a, b)."""
+
+    @abc.abstractmethod
+    def diagonal(self, a: Float[Array, "N D"]) -> Float[Array, " N"]:
+        """Return k(a_n, a_n)."""
+
+    @abc.abstractmethod
+    def num_normals(self, num_dims: int) -> int:
+        """Return how many standard normals one random feature takes."""
+
+    @abc.abstractmethod
+    def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
+        """Return F random features, zero-mean, each with E[psi(x) psi(x')] = k(x, x') over the normals."""
+
+    @abc.abstractmethod
+    def bound_to(self, num_dims: int) -> Self:
+        """Return the kernel with its hyper-parameters spread over `num_dims` dimensions."""
+
+    @abc.abstractmethod
+    def standardised(self, scale: np.ndarray) -> Self:
+        """Return the kernel for inputs divided by `scale`: what the user gave in data units is converted."""
+
+    def unstandardised(self, scale: np.ndarray) -> Self:
+        """Return the kernel in data units again: the inverse of `standardised`."""
+        return self.standardised(1.0 / np.asarray(scale))
+
+    def release_times(self) -> Self:
+        """Return a tree like the kernel: the part of training (0 to 1) each leaf is held for; inf if fixed."""
+        return dataclasses.replace(
+            self, **{name: child.release_times() for name, child in self.children().items()}
+        )
+
+    def projected(self) -> Self:
+        """Return the kernel with every bounded hyper-parameter moved inside its bounds."""
+        return dataclasses.replace(
+            self, **{name: child.projected() for name, child in self.children().items()}
+        )
+
+    def children(self) -> dict[str, "Kernel"]:
+        """Return the kernels this one is made of, by field name."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {name: v for name, v in values.items() if isinstance(v, Kernel)}
+
+    def __add__(self, other: "Kernel | float") -> "Kernel":
+        """Return the sum; a number stands for a constant kernel."""
+        from metaprior.kernels.compose import Sum
+        from metaprior.kernels.constant import Constant
+
+        return Sum(self, other if isinstance(other, Kernel) else Constant(other))
+
+    def __mul__(self, other: "Kernel | float") -> "Kernel":
+        """Return the product with a kernel, or the kernel scaled by a positive number."""
+        from metaprior.kernels.compose import Product, Scaled
+
+        return Product(self, other) if isinstance(other, Kernel) else Scaled(self, other)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def on(self, *dims: int) -> "Kernel":
+        """Return the kernel acting on the named input columns only."""
+        from metaprior.kernels.compose import ActiveDims
+
+        return ActiveDims(self, dims)
+
+
+class HyperKernel(Kernel):
+    """A kernel with hyper-parameters of its own: fields called `log_<name>`, each natural value a property `<name>`."""
+
+    fixed: tuple[str, ...] = eqx.field(static=True, default=())
+    bounds: tuple[tuple[str, float, float], ...] = eqx.field(static=True, default=())
+
+    def hypers(self) -> tuple[str, ...]:
+        """Return the names of the hyper-parameters."""
+        return tuple(f.name.removeprefix("log_") for f in dataclasses.fields(self) if f.name.startswith("log_"))
+
+    def hold(self, name: str) -> float:
+        """Return the part of training for which a hyper-parameter is held at its start."""
+        return 0.0
+
+    def release_times(self) -> Self:
+        """Return the hold of every hyper-parameter; inf where it is fixed."""
+        times = {n: np.inf if n in self.fixed else self.hold(n) for n in self.hypers()}
+        return self.with_leaves({n: np.asarray(times[n], np.float32) for n in self.hypers()})
+
+    def projected(self) -> Self:
+        """Clip the bounded leaves."""
+        limits = {name: (lo, hi) for name, lo, hi in self.bounds}
+        return self.with_leaves(
+            {n: jnp.clip(getattr(self, f"log_{n}"), np.log(lo), np.log(hi)) for n, (lo, hi) in limits.items()}
+        )
+
+    def with_leaves(self, leaves: dict) -> Self:
+        """Return a copy with some unconstrained leaves replaced (None leaves stay None)."""
+        given = {n: v for n, v in leaves.items() if getattr(self, f"log_{n}") is not None}
+        names = tuple(given)
+        return eqx.tree_at(
+            lambda k: [getattr(k, f"log_{n}") for n in names], self, [given[n] for n in names]
+        ) if names else self
+
+    def bound_to(self, num_dims: int) -> Self:
+        """Spread scalar ARD hyper-parameters over the dimensions; check the length of given vectors."""
+        return self.with_leaves({n: self._spread(n, num_dims) for n in self.per_dimension()})
+
+    def per_dimension(self) -> tuple[str, ...]:
+        """Return the names of the hyper-parameters with one value a dimension."""
+        return ()
+
+    def standardised(self, scale: np.ndarray) -> Self:
+        """Most kernels' hyper-parameters have no unit of length."""
+        return self
+
+    def _spread(self, name: str, num_dims: int) -> np.ndarray | Array | None:
+        leaf = getattr(self, f"log_{name}")
+        if leaf is None:
+            return None
+        if np.ndim(leaf) == 1 and np.shape(leaf)[0] not in (1, num_dims):
+            raise ValueError(
+                f"{type(self).__name__}: {name} has {np.shape(leaf)[0]} values but acts on {num_dims} dimensions; "
+                f"give one value, or {num_dims} of them."
+            )
+        return np.broadcast_to(np.asarray(leaf), (num_dims,)).copy()
+
+    def __repr__(self) -> str:
+        """Show natural values, as the constructor takes them."""
+        shown = []
+        for name in self.hypers():
+            leaf = getattr(self, f"log_{name}")
+            if leaf is None or not isinstance(leaf, np.ndarray | jax.Array) or isinstance(leaf, jax.core.Tracer):
+                continue
+            shown.append(f"{name}={np.array2string(np.exp(np.asarray(leaf)), precision=3, separator=', ')}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def log_positive(kernel: str, name: str, value: Hyper) -> np.ndarray | None:
+    """Check a natural value (a positive number or vector) and return its logarithm."""
+    if value is None:
+        return None
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim > 1 or not np.all(np.isfinite(array)) or np.any(array <= 0):
+        raise ValueError(
+            f"{kernel}: {name} must be a positive finite number, or a vector of them; got {value!r}."
+        )
+    return np.log(array)
+
+
+def checked_names(kernel: str, known: tuple[str, ...], fixed: Sequence[str]) -> tuple[str, ...]:
+    """Check the names in `fixed`."""
+    names = (fixed,) if isinstance(fixed, str) else tuple(fixed)
+    unknown = [n for n in names if n not in known]
+    if unknown:
+        raise ValueError(f"{kernel}: fixed names {unknown}, which it has not; it has {list(known)}.")
+    return names
+
+
+def checked_bounds(
+    kernel: str, known: tuple[str, ...], bounds: dict[str, tuple[float, float]] | None
+) -> tuple[tuple[str, float, float], ...]:
+    """Check `bounds` and return them as a static tuple."""
+    out = []
+    for name, pair in (bounds or {}).items():
+        if name not in known:
+            raise ValueError(f"{kernel}: bounds for {name!r}, which it has not; it has {list(known)}.")
+        lo, hi = pair
+        if not 0 < lo < hi:
+            raise ValueError(f"{kernel}: bounds of {name} must be 0 < lowest < highest; got {pair!r}.")
+        out.append((name, float(lo), float(hi)))
+    return tuple(out)
+
+
+def squared_distance(a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    """Return |a_n - b_m|^2: by differences in few dimensions (exact), by the expansion in many (one product)."""
+    if a.shape[1] <= 8:
+        return sum((a[:, None, d] - b[None, :, d]) ** 2 for d in range(a.shape[1]))  # type: ignore[return-value]
+    norms = jnp.sum(a * a, 1)[:, None] + jnp.sum(b * b, 1)[None, :]
+    return jnp.maximum(norms - 2 * a @ b.T, 0)

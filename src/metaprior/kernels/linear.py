@@ -1,0 +1,58 @@
+"""The linear kernel: sum_d variance_d x_d x'_d. Straight lines through the origin."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.kernels.base import Hyper, HyperKernel, checked_bounds, checked_names, log_positive
+
+
+class Linear(HyperKernel):
+    """sum_d variance_d x_d x'_d; add a `Constant` for an offset."""
+
+    log_variance: np.ndarray | Array
+
+    def __init__(
+        self,
+        variance: Hyper = 1.0,
+        *,
+        fixed: Sequence[str] = (),
+        bounds: dict[str, tuple[float, float]] | None = None,
+    ) -> None:
+        """Take a positive variance of the slope, or one a dimension."""
+        log = log_positive("Linear", "variance", variance)
+        self.log_variance = np.zeros(()) if log is None else log
+        self.fixed = checked_names("Linear", self.hypers(), fixed)
+        self.bounds = checked_bounds("Linear", self.hypers(), bounds)
+
+    @property
+    def variance(self) -> Array:
+        """The variance of the slopes."""
+        return jnp.exp(self.log_variance)
+
+    def __call__(self, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+        """Return a diag(variance) b'."""
+        return (a * self.variance) @ b.T
+
+    def diagonal(self, a: Float[Array, "N D"]) -> Float[Array, " N"]:
+        """Return sum_d variance_d a_d^2."""
+        return jnp.sum(self.variance * a * a, axis=1)
+
+    def num_normals(self, num_dims: int) -> int:
+        """A slope a dimension."""
+        return num_dims
+
+    def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
+        """Return random straight lines."""
+        return (a * jnp.sqrt(self.variance)) @ normals
+
+    def per_dimension(self) -> tuple[str, ...]:
+        """One variance a dimension."""
+        return ("variance",)
+
+    def standardised(self, scale: np.ndarray) -> Self:
+        """A slope a data unit becomes a slope a standardised unit."""
+        return self.with_leaves({"variance": self.log_variance + 2 * np.log(scale)})

@@ -1,0 +1,74 @@
+"""What a likelihood is: p(y | f), with its moments, its distribution function and its quadrature nodes.
+
+f has one column a function of the network; y one column an output (class labels are whole numbers in one column).
+Everything a prediction needs follows: moments by mixing draws, quantiles by inverting the mixed distribution
+function, entropies by nodes y_r with weights w_r such that E[g(y) | f] = sum_r w_r g(y_r).
+"""
+
+import abc
+from typing import Self
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+NUM_NODES = 16
+
+
+class Likelihood(eqx.Module):
+    """p(y | f)."""
+
+    @abc.abstractmethod
+    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*b P"]) -> Float[Array, "*b"]:
+        """Return log p(y | f), summed over outputs."""
+
+    @abc.abstractmethod
+    def mean(self, f: Float[Array, "*b K"]) -> Float[Array, "*b P"]:
+        """Return E[y | f]."""
+
+    @abc.abstractmethod
+    def variance(self, f: Float[Array, "*b K"]) -> Float[Array, "*b P"]:
+        """Return var[y | f]."""
+
+    @abc.abstractmethod
+    def nodes(self, f: Float[Array, "*b K"]) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
+        """Return nodes and weights of the expectation over y given f."""
+
+    def release_times(self) -> Self:
+        """Return a tree like the likelihood: the part of training each leaf is held for; inf if fixed."""
+        return self
+
+
+class OutputLikelihood(Likelihood):
+    """A likelihood with one function and one distribution function an output."""
+
+    @abc.abstractmethod
+    def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:
+        """Return P(Y <= y | f), an output at a time."""
+
+    @abc.abstractmethod
+    def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*u K"]) -> Float[Array, "*c K"]:
+        """Return the quantile of Y given f at u."""
+
+    def nodes(self, f: Float[Array, "*b K"]) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
+        """Return quantiles at evenly spread probabilities, with equal weights."""
+        u = jnp.asarray(_spread(f.shape[-1]), f.dtype).reshape(NUM_NODES, *[1] * (f.ndim - 1), f.shape[-1])
+        y = self.from_uniform(f[None], u)
+        return y, jnp.full(y.shape[:-1], 1 / NUM_NODES, f.dtype)
+
+
+def _spread(num_outputs: int) -> np.ndarray:
+    """Return evenly spread points of the unit cube: midpoints in one dimension, a Kronecker lattice in more."""
+    steps = np.arange(NUM_NODES)
+    midpoints = (steps + 0.5) / NUM_NODES
+    ratios = np.sqrt([_prime(k) for k in range(num_outputs - 1)]) % 1
+    return np.column_stack([midpoints, *[(0.5 + steps * r) % 1 for r in ratios]])
+
+
+def _prime(k: int) -> int:
+    found, number = -1, 1
+    while found < k:
+        number += 1
+        found += all(number % d for d in range(2, int(number**0.5) + 1))
+    return number

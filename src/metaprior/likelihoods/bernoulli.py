@@ -1,0 +1,15 @@
+"""The Bernoulli likelihood: P(y = 1 | f) = sigmoid(f). One function for two classes."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from metaprior.likelihoods.categorical import Categorical
+
+
+class Bernoulli(Categorical):
+    """Two classes by one function: the softmax of (0, f)."""
+
+    def log_probabilities(self, f: Float[Array, "*b K"]) -> Float[Array, "*b C"]:
+        """Return log (1 - p), log p."""
+        return jnp.concatenate([jax.nn.log_sigmoid(-f), jax.nn.log_sigmoid(f)], axis=-1)

@@ -1,0 +1,35 @@
+"""The categorical likelihood: class probabilities are the softmax of one function a class."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from metaprior.likelihoods.base import Likelihood
+
+
+class Categorical(Likelihood):
+    """P(y = c | f) = softmax(f)_c; y is the class number in one column."""
+
+    def log_probabilities(self, f: Float[Array, "*b K"]) -> Float[Array, "*b C"]:
+        """Return log P(y = c | f) for every class."""
+        return jax.nn.log_softmax(f, axis=-1)
+
+    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*b P"]) -> Float[Array, "*b"]:
+        """Return the log probability of the class."""
+        labels = jnp.broadcast_to(y.astype(jnp.int32), (*f.shape[:-1], 1))
+        return jnp.take_along_axis(self.log_probabilities(f), labels, axis=-1)[..., 0]
+
+    def mean(self, f: Float[Array, "*b K"]) -> Float[Array, "*b P"]:
+        """Return the class probabilities."""
+        return jnp.exp(self.log_probabilities(f))
+
+    def variance(self, f: Float[Array, "*b K"]) -> Float[Array, "*b P"]:
+        """Return p (1 - p), a class at a time."""
+        p = self.mean(f)
+        return p * (1 - p)
+
+    def nodes(self, f: Float[Array, "*b K"]) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
+        """Return the classes and their probabilities."""
+        p = jnp.moveaxis(self.mean(f), -1, 0)
+        classes = jnp.arange(p.shape[0], dtype=f.dtype).reshape(-1, *[1] * f.ndim)
+        return jnp.broadcast_to(classes, (*p.shape, 1)), p

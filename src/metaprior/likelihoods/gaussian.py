@@ -1,0 +1,59 @@
+"""The Gaussian likelihood: y = f + noise, one noise level an output, learned or fixed."""
+
+from typing import Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.likelihoods.base import OutputLikelihood
+
+#: The part of training for which a learned noise level is held at its (small) start.
+NOISE_HOLD = 0.8
+
+
+class Gaussian(OutputLikelihood):
+    """N(y; f, noise^2)."""
+
+    log_noise: Float[Array | np.ndarray, " K"]
+    learned: bool = eqx.field(static=True, default=True)
+
+    @property
+    def noise(self) -> Float[Array, " K"]:
+        """The standard deviation of every output."""
+        return jnp.exp(self.log_noise)
+
+    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*b P"]) -> Float[Array, "*b"]:
+        """Return -((y - f) / noise)^2 / 2 - log noise - log(2 pi) / 2, summed."""
+        return jnp.sum(-0.5 * ((y - f) / self.noise) ** 2 - self.log_noise - 0.5 * np.log(2 * np.pi), axis=-1)
+
+    def mean(self, f: Float[Array, "*b K"]) -> Float[Array, "*b P"]:
+        """Return f."""
+        return f
+
+    def variance(self, f: Float[Array, "*b K"]) -> Float[Array, "*b P"]:
+        """Return noise^2."""
+        return jnp.broadcast_to(self.noise**2, f.shape)
+
+    def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:
+        """Return Phi((y - f) / noise)."""
+        return jax.scipy.stats.norm.cdf(y, f, self.noise)
+
+    def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*u K"]) -> Float[Array, "*c K"]:
+        """Return f + noise Phi^-1(u)."""
+        return f + self.noise * jax.scipy.stats.norm.ppf(u)
+
+    def nodes(self, f: Float[Array, "*b K"]) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
+        """Return Gauss-Hermite nodes for one output, the lattice for several."""
+        if f.shape[-1] > 1:
+            return super().nodes(f)
+        points, weights = np.polynomial.hermite_e.hermegauss(8)
+        shape = (8, *[1] * (f.ndim - 1))
+        y = f[None] + self.noise * points.reshape(*shape, 1)
+        return y, jnp.broadcast_to((weights / weights.sum()).reshape(shape), y.shape[:-1])
+
+    def release_times(self) -> Self:
+        """The noise is held small at first, so that the signal is not explained as noise."""
+        return eqx.tree_at(lambda g: g.log_noise, self, np.float32(NOISE_HOLD if self.learned else np.inf))

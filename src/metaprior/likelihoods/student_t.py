@@ -1,0 +1,60 @@
+"""The Student-t likelihood: y = f + heavy-tailed noise. Outliers pull less."""
+
+from typing import Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.likelihoods.base import OutputLikelihood
+from metaprior.likelihoods.gaussian import NOISE_HOLD
+from metaprior.likelihoods.invert import invert
+
+
+class StudentT(OutputLikelihood):
+    """t with 2 + excess degrees of freedom (so that the variance exists), scaled and shifted."""
+
+    log_scale: Float[Array | np.ndarray, " K"]
+    log_excess: Float[Array | np.ndarray, ""]
+    learned: bool = eqx.field(static=True, default=True)
+
+    @property
+    def scale(self) -> Float[Array, " K"]:
+        """The spread of every output."""
+        return jnp.exp(self.log_scale)
+
+    @property
+    def degrees(self) -> Float[Array, ""]:
+        """The degrees of freedom, above 2."""
+        return 2 + jnp.exp(self.log_excess)
+
+    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*b P"]) -> Float[Array, "*b"]:
+        """Return the log density, summed."""
+        return jnp.sum(jax.scipy.stats.t.logpdf(y, self.degrees, f, self.scale), axis=-1)
+
+    def mean(self, f: Float[Array, "*b K"]) -> Float[Array, "*b P"]:
+        """Return f."""
+        return f
+
+    def variance(self, f: Float[Array, "*b K"]) -> Float[Array, "*b P"]:
+        """Return scale^2 nu / (nu - 2)."""
+        return jnp.broadcast_to(self.scale**2 * self.degrees / (self.degrees - 2), f.shape)
+
+    def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:
+        """Return the distribution function, through the incomplete beta function."""
+        t = (y - f) / self.scale
+        tail = 0.5 * jax.scipy.special.betainc(self.degrees / 2, 0.5, self.degrees / (self.degrees + t * t))
+        return jnp.where(t > 0, 1 - tail, tail)
+
+    def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*u K"]) -> Float[Array, "*c K"]:
+        """Return f + scale t^-1(u), by bisection on the standard t."""
+        unit = StudentT(jnp.zeros_like(self.log_scale), self.log_excess)
+        wide = jnp.full(u.shape, 1e4, u.dtype)
+        return f + self.scale * invert(lambda t: unit.cdf(jnp.zeros_like(t), t), u, -wide, wide)
+
+    def release_times(self) -> Self:
+        """The scale and the tail are held at first."""
+        hold = np.float32(NOISE_HOLD if self.learned else np.inf)
+        return eqx.tree_at(lambda g: (g.log_scale, g.log_excess), self, (hold, hold))

@@ -1,0 +1,124 @@
+"""`full`: the exact joint Gaussian of all weights, by Matheron's rule on a Kronecker grid.
+
+The codes of the layers are grids Z_in x Z_out and k_w is a product, so with the inducing codes joined to both sides,
+a = (Z_in, U_in) and b = (Z_out, U_out), a prior draw on the grid a x b is G = chol(K_a) E chol(K_b)'. Read f_w from
+the layers' blocks and f_u from the entries (U_in,m, U_out,m); then w = f_w + K_wu K_uu^-1 (u - f_u) + sigma_w eps has
+exactly the mean and covariance of q(w | z). Cost (H + M)^3 instead of W^3.
+
+With an input kernel there is a third factor over c = (U_aux, eps): rows of one call are drawn jointly, coherent over
+x. The factor is lower triangular with U_aux first, so a row alone has the same marginal, and its own normals.
+"""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.kernels import Kernel
+from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior, stacked
+from metaprior.mapping.inducing import Mapping
+from metaprior.networks import Layer, Wire
+from metaprior.noise import Noise, NoiseSizes, take
+from metaprior.numerics import jittered_cholesky
+
+
+class Full(Conditional):
+    """Jointly Gaussian weights given z; `jitter` is that of the grid's factors."""
+
+    jitter: float = eqx.field(static=True, default=1e-6)
+
+    @property
+    def couples_rows(self) -> bool:
+        """The rows share the third factor."""
+        return True
+
+    def _grid(self, mapping: Mapping, wires: Sequence[Wire]) -> tuple[int, int]:
+        extra = mapping.num_inducing
+        return sum(len(w.inputs) for w in wires) + extra, sum(len(w.outputs) for w in wires) + extra
+
+    def _shapes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> list[tuple[int, ...]]:
+        depth = 1 if input_kernel is None else mapping.num_inducing
+        white: list[tuple[int, ...]] = [(len(w.inputs), len(w.outputs)) for w in wires]
+        return [(mapping.num_inducing,), (depth, *self._grid(mapping, wires)), *white]
+
+    def sizes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
+        """Normals for v, for the grid (at every U_aux), for sigma_w; a row's own grid in the local model."""
+        shapes = self._shapes(mapping, input_kernel, wires)
+        a, b = self._grid(mapping, wires)
+        total = int(sum(np.prod(s) for s in shapes))
+        return NoiseSizes(weights=total, per_row=0 if input_kernel is None else a * b)
+
+    def draw(self, prior: Prior, ends: Sequence[Ends], noise: Noise) -> "FullDraw":
+        """Factor the two sides of the grid."""
+        mapping = prior.mapping
+        shapes = self._shapes(mapping, prior.input_kernel, [e.wire for e in ends])
+        for_v, grid, *white = take(noise.weights, *shapes)
+        side_in = stacked([e.z_in for e in ends], mapping.code_in)
+        side_out = stacked([e.z_out for e in ends], mapping.code_out)
+        jitter = jnp.asarray(max(self.jitter, 4 * float(jnp.finfo(grid.dtype).eps)), grid.dtype)
+        return FullDraw(
+            prior,
+            jittered_cholesky(mapping.kernel_in(side_in, side_in), jitter)[0],
+            jittered_cholesky(mapping.kernel_out(side_out, side_out), jitter)[0],
+            mapping.draw(for_v),
+            grid,
+            [prior.weight_noise.std_in(e.z_in)[:, None] * n * prior.weight_noise.std_out(e.z_out)
+             for e, n in zip(ends, white, strict=True)],
+            [mapping.kernel_in(e.z_in, mapping.code_in) for e in ends],
+            [mapping.kernel_out(e.z_out, mapping.code_out) for e in ends],
+            jitter,
+        )
+
+
+class FullDraw(ConditionalDraw):
+    """The grid's factors and normals; weights follow at given inputs."""
+
+    prior: Prior
+    root_in: Float[Array, "a a"]
+    root_out: Float[Array, "b b"]
+    v: Float[Array, " M"]
+    grid: Float[Array, "K a b"]
+    white: list[Float[Array, "I J"]]
+    e_in: list[Float[Array, "I M"]]
+    e_out: list[Float[Array, "J M"]]
+    jitter: Float[Array, ""]
+
+    def _blocks(self, f: Float[Array, "B a b"]) -> list[Array]:
+        out, i, j = [], 0, 0
+        for e_in, e_out in zip(self.e_in, self.e_out, strict=True):
+            out.append(f[:, i : i + e_in.shape[0], j : j + e_out.shape[0]])
+            i, j = i + e_in.shape[0], j + e_out.shape[0]
+        return out
+
+    def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
+        """Return the drawn weights, [I, J], or [B, I, J] jointly over the rows."""
+        kernel, mapping = self.prior.input_kernel, self.prior.mapping
+        m = np.arange(mapping.num_inducing)
+        place_in, place_out = self.root_in.shape[0] - len(m) + m, self.root_out.shape[0] - len(m) + m
+        if kernel is None:
+            f = jnp.einsum("ac,kcd,bd->kab", self.root_in, self.grid, self.root_out)
+            f_u, f_x, a = f[0, place_in, place_out], f, jnp.ones((1, len(m)), f.dtype)
+        else:
+            normals = jnp.concatenate([self.grid, rows.reshape(-1, *self.grid.shape[1:])])
+            points = jnp.concatenate([jnp.asarray(mapping.code_aux, eps.dtype), eps])
+            root_aux = jittered_cholesky(kernel(points, points), self.jitter)[0]
+            f = jnp.einsum("ac,kcd,bd->kab", self.root_in, normals, self.root_out)
+            f = jnp.einsum("nk,kab->nab", root_aux, f)
+            f_u, f_x, a = f[m, place_in, place_out], f[len(m) :], self.prior.cross_aux(eps)
+        alpha = self.prior.solve(self.v, f_u)
+        drawn = [
+            prior + jnp.einsum("im,nm,jm->nij", e_in, a * alpha, e_out) + white
+            for prior, e_in, e_out, white in zip(self._blocks(f_x), self.e_in, self.e_out, self.white, strict=True)
+        ]
+        return [w[0] for w in drawn] if kernel is None else drawn
+
+    def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
+        """Return h -> h w, with each row's own weights in the local model."""
+        weights = self.weights(eps, rows)
+
+        def layer(w: Array) -> Layer:
+            return (lambda h: h @ w) if w.ndim == 2 else (lambda h: jnp.einsum("n...i,nij->n...j", h, w))
+
+        return [layer(w) for w in weights]

@@ -1,0 +1,78 @@
+"""The GP over weight codes, held by M inducing codes: u = f(C_u), q(u) whitened.
+
+K_uu = L L', u = L v, q(v) = N(m, T T'), prior p(v) = N(0, I) (paper, section 4.1; with a k_aux block, 4.2). An
+inducing code has a block for the input unit, one for the output unit and, in the local model, one for the input.
+The kernel is the product over the blocks.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.kernels import Kernel
+from metaprior.numerics import jittered_inverse_root
+
+#: Standard deviation of q(v) at the start; the prior's is 1.
+INITIAL_STD = 0.02
+
+
+class Mapping(eqx.Module):
+    """f ~ GP(0, k_in k_out [k_aux]) over codes, known through q(v) at the inducing codes."""
+
+    kernel_in: Kernel
+    kernel_out: Kernel
+    code_in: Float[Array | np.ndarray, "M Dz"]
+    code_out: Float[Array | np.ndarray, "M Dz"]
+    code_aux: Float[Array | np.ndarray, "M E"] | None
+    mean: Float[Array | np.ndarray, " M"]
+    log_diagonal: Float[Array | np.ndarray, " M"]
+    below_diagonal: Float[Array | np.ndarray, "M M"]
+
+    @classmethod
+    def initial(
+        cls,
+        kernels: tuple[Kernel, Kernel],
+        codes: tuple[np.ndarray, np.ndarray, np.ndarray | None],
+        rng: np.random.Generator,
+    ) -> "Mapping":
+        """Start near the prior's mean, with a little of a prior draw so that no symmetry stays."""
+        num_inducing = codes[0].shape[0]
+        return cls(
+            *kernels,
+            *codes,
+            0.1 * rng.standard_normal(num_inducing),
+            np.full(num_inducing, np.log(INITIAL_STD)),
+            np.zeros((num_inducing, num_inducing)),
+        )
+
+    @property
+    def num_inducing(self) -> int:
+        """M."""
+        return self.mean.shape[0]
+
+    @property
+    def factor(self) -> Float[Array, "M M"]:
+        """T, lower triangular with a positive diagonal."""
+        below = np.tril(np.ones(self.below_diagonal.shape, self.mean.dtype), -1)
+        return self.below_diagonal * below + jnp.diag(jnp.exp(self.log_diagonal))
+
+    def gram(self, input_kernel: Kernel | None) -> Float[Array, "M M"]:
+        """Return K_uu, the element-wise product of the blocks' matrices."""
+        gram = self.kernel_in(self.code_in, self.code_in) * self.kernel_out(self.code_out, self.code_out)
+        if input_kernel is not None:
+            gram = gram * input_kernel(self.code_aux, self.code_aux)
+        return gram
+
+    def inverse_root(self, input_kernel: Kernel | None, jitter: Float[Array, ""]) -> tuple[Array, Array]:
+        """Return L^-1 with L L' = K_uu + jitter, and the jitter it took. Cost M^3."""
+        return jittered_inverse_root(self.gram(input_kernel), jitter)
+
+    def draw(self, normals: Float[Array, " M"]) -> Float[Array, " M"]:
+        """Return v = m + T normals."""
+        return self.mean + self.factor @ normals
+
+    def kl(self) -> Float[Array, ""]:
+        """Return KL[N(m, T T') || N(0, I)] = (|T|^2 + |m|^2 - M) / 2 - log |T|."""
+        squares = jnp.sum(self.factor**2) + jnp.sum(self.mean**2)
+        return 0.5 * (squares - self.num_inducing) - jnp.sum(self.log_diagonal)

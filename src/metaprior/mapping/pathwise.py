@@ -1,0 +1,121 @@
+"""`pathwise`: coherent draws at linear cost, by random features and Matheron's rule.
+
+f(c) = sum_f c_f psi_f(c) / sqrt(F) + K_cu K_uu^-1 (u - f_prior(C_u)). A feature of a product kernel is the product of
+the blocks' features, so a layer is `((h @ left) * context) @ right.T`, where left and right join the kernel columns
+(M), the features (F) and those of the weight noise. Cost B (I + J)(M + F): no weight matrix, no B x M x M array.
+The draw is a function of x. With fresh frequencies in every draw the first two moments are exact for any F.
+
+The weight noise is white over units: delta_ik = E[cos(w (i - k))] for whole numbers and w uniform on the circle, so
+it has features as well, and they cost two numbers each instead of one a weight.
+"""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.kernels import Kernel
+from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior, per_row, stacked, unstacked
+from metaprior.mapping.inducing import Mapping
+from metaprior.networks import Layer, Wire
+from metaprior.noise import Noise, NoiseSizes, take
+from metaprior.numerics import cosine
+
+
+class Pathwise(Conditional):
+    """Draws as functions: `num_features` for the mapping, `num_noise_features` for the weight noise."""
+
+    num_features: int = eqx.field(static=True, default=64)
+    num_noise_features: int = eqx.field(static=True, default=16)
+
+    def _spectral_shapes(self, mapping: Mapping, input_kernel: Kernel | None) -> list[tuple[int, int]]:
+        rows = [
+            mapping.kernel_in.num_normals(mapping.code_in.shape[1]),
+            mapping.kernel_out.num_normals(mapping.code_out.shape[1]),
+        ]
+        rows += [] if input_kernel is None else [input_kernel.num_normals(np.shape(mapping.code_aux)[1])]
+        return [(r, self.num_features) for r in rows] + [(4, self.num_noise_features)]
+
+    def sizes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
+        """Normals for v and the coefficients; those that choose frequencies and phases."""
+        shapes = self._spectral_shapes(mapping, input_kernel)
+        weights = mapping.num_inducing + self.num_features + self.num_noise_features
+        return NoiseSizes(weights=weights, spectral=sum(a * b for a, b in shapes))
+
+    def draw(self, prior: Prior, ends: Sequence[Ends], noise: Noise) -> "PathwiseDraw":
+        """Draw the prior's features and update them to pass through u at the inducing codes."""
+        mapping = prior.mapping
+        spectral = take(noise.spectral, *self._spectral_shapes(mapping, prior.input_kernel))
+        widths = (mapping.num_inducing, self.num_features, self.num_noise_features)
+        for_v, c, c_noise = take(noise.weights, *[(w,) for w in widths])
+        c = c / np.sqrt(self.num_features).astype(c.dtype)
+        c_noise = c_noise / np.sqrt(self.num_noise_features).astype(c.dtype)
+        left, features_in = _columns(mapping.kernel_in, [e.z_in for e in ends], mapping.code_in, spectral[0])
+        right, features_out = _columns(mapping.kernel_out, [e.z_out for e in ends], mapping.code_out, spectral[1])
+        features = features_in * features_out
+        if prior.input_kernel is not None:
+            features = features * prior.input_kernel.features(mapping.code_aux, spectral[2])
+        white_in = [_white(e.wire.inputs, spectral[-1][:2], prior.weight_noise.std_in(e.z_in)) for e in ends]
+        white_out = [_white(e.wire.outputs, spectral[-1][2:], prior.weight_noise.std_out(e.z_out)) for e in ends]
+        return PathwiseDraw(
+            prior,
+            jnp.concatenate([prior.solve(mapping.draw(for_v), features @ c), c, c_noise]),
+            None if prior.input_kernel is None else spectral[2],
+            [jnp.concatenate([a, b], axis=1) for a, b in zip(left, white_in, strict=True)],
+            [jnp.concatenate([a, b], axis=1) for a, b in zip(right, white_out, strict=True)],
+        )
+
+
+class PathwiseDraw(ConditionalDraw):
+    """A drawn function of the input: coefficients, and every layer's two blocks of columns."""
+
+    prior: Prior
+    coefficients: Float[Array, " W"]
+    spectral_aux: Float[Array, "R F"] | None
+    left: list[Float[Array, "I W"]]
+    right: list[Float[Array, "J W"]]
+
+    def context(self, eps: Float[Array, "B E"]) -> Array:
+        """Return the coefficients at every input, [B, W]; [W] for the global model."""
+        kernel = self.prior.input_kernel
+        if kernel is None:
+            return self.coefficients
+        known = [self.prior.cross_aux(eps), kernel.features(eps, self.spectral_aux)]
+        white = self.coefficients.shape[0] - sum(k.shape[1] for k in known)
+        ones = jnp.ones((eps.shape[0], white), eps.dtype)
+        return jnp.concatenate([*known, ones], axis=1) * self.coefficients
+
+    def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
+        """Return h -> ((h left) * context) right'."""
+        context = self.context(eps)
+
+        def layer(left: Array, right: Array) -> Layer:
+            return lambda h: ((h @ left) * per_row(context, h)) @ right.T
+
+        return [layer(left, right) for left, right in zip(self.left, self.right, strict=True)]
+
+    def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
+        """Return the products written out."""
+        context = self.context(eps)
+        return [
+            jnp.einsum("iw,...w,jw->...ij", left, context, right)
+            for left, right in zip(self.left, self.right, strict=True)
+        ]
+
+
+def _columns(kernel: Kernel, parts: Sequence[Array], codes: Array, normals: Array) -> tuple[list[Array], Array]:
+    """Return every layer's kernel columns and features, side by side, and the features at the inducing codes."""
+    everything = stacked(parts, codes)
+    features = kernel.features(everything, normals)
+    columns = jnp.concatenate([kernel(everything, codes), features], axis=1)
+    return unstacked(columns, parts), features[-codes.shape[0] :]
+
+
+def _white(units: range, normals: Float[Array, "2 F"], std: Float[Array, " H"]) -> Float[Array, "H F"]:
+    """Return features of the white kernel over unit numbers, times each unit's standard deviation."""
+    turns, phase = normals  # times a full turn, a normal is uniform on the circle to 3e-9
+    index = jnp.asarray(np.arange(units.start, units.stop), normals.dtype)[:, None]
+    angle = 2 * np.pi * (index * turns + phase)
+    return np.sqrt(2).astype(normals.dtype) * cosine(angle) * std[:, None]

@@ -1,0 +1,35 @@
+"""sigma_w: the noise between the mapping and a weight, w = f(code) + sigma_w(code) * noise.
+
+One value, or a function of the code (the heteroscedastic form of the paper's footnote): log sigma_w^2 is linear in
+the code, so that it stays a product over the two units and no computation needs the weights one by one.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+INITIAL_STD = 0.01
+
+
+class WeightNoise(eqx.Module):
+    """sigma_w(code)^2 = std^2 exp(slope_in . z_in) exp(slope_out . z_out), relative to the layer's scale."""
+
+    log_std: Float[Array | np.ndarray, ""]
+    slope_in: Float[Array | np.ndarray, " Dz"] | None
+    slope_out: Float[Array | np.ndarray, " Dz"] | None
+
+    @classmethod
+    def initial(cls, latent_dim: int, *, heteroscedastic: bool = False, std: float = INITIAL_STD) -> "WeightNoise":
+        """Start equal for all codes."""
+        slope = np.zeros(latent_dim) if heteroscedastic else None
+        return cls(np.log(np.asarray(std, np.float64)), slope, None if slope is None else slope.copy())
+
+    def std_in(self, z: Float[Array, "H Dz"]) -> Float[Array, " H"]:
+        """Return the input unit's factor of sigma_w (the overall level is here)."""
+        slope = jnp.zeros(z.shape[0], z.dtype) if self.slope_in is None else z @ self.slope_in
+        return jnp.exp(self.log_std + 0.5 * slope)
+
+    def std_out(self, z: Float[Array, "H Dz"]) -> Float[Array, " H"]:
+        """Return the output unit's factor of sigma_w."""
+        return jnp.ones(z.shape[0], z.dtype) if self.slope_out is None else jnp.exp(0.5 * z @ self.slope_out)

@@ -1,0 +1,46 @@
+"""The hinge: one weight model, one network and one likelihood make a model of y given x."""
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from metaprior.kernels import Kernel
+from metaprior.likelihoods import Likelihood
+from metaprior.networks import Network
+from metaprior.noise import Noise
+from metaprior.weights import PreparedWeights, WeightModel
+
+
+class Model(eqx.Module):
+    """p(y | x) = E over weights of likelihood(y | network(x; weights))."""
+
+    weights: WeightModel
+    network: Network
+    likelihood: Likelihood
+
+    def functions(self, prepared: PreparedWeights, noise: Noise, x: Float[Array, "B D"]) -> Float[Array, "S B K"]:
+        """Return the network's outputs for every draw along the noise's leading axis."""
+
+        def one(draw_noise: Noise) -> Array:
+            return self.network(prepared.draw(draw_noise).at(x, draw_noise.rows), x)
+
+        return jax.vmap(one)(noise)
+
+
+def release_times(model: Model) -> Model:
+    """Return a tree like the model: the part of training for which each leaf is held; inf where it is fixed."""
+    special = (Kernel, Likelihood)
+    return jax.tree.map(
+        lambda node: node.release_times() if isinstance(node, special) else 0.0,
+        model,
+        is_leaf=lambda node: isinstance(node, special),
+    )
+
+
+def projected(model: Model) -> Model:
+    """Return the model with every bounded hyper-parameter inside its bounds."""
+    return jax.tree.map(
+        lambda node: node.projected() if isinstance(node, Kernel) else node,
+        model,
+        is_leaf=lambda node: isinstance(node, Kernel),
+    )

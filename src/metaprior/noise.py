@@ -1,0 +1,115 @@
+"""All random numbers of a step, drawn in one place.
+
+Every draw of a weight model is a deterministic function of standard normals, in four parts: those of the unit
+latents (shared by several weight draws), those of the weights, those that only choose random features (never
+tempered), and those that belong to a row of the data. One call draws them all: on XLA each separate call costs
+more than half a second of compile time.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+
+def make_key(seed: int) -> Key[Array, ""]:
+    """Return a key of the counter-based generator: half the compile time of the default one."""
+    return jax.random.key(seed, impl="rbg")
+
+
+def step_key(key: Key[Array, ""], step: Int[Array, ""]) -> Key[Array, ""]:
+    """Return the key of a step, by moving the high word of the key's 64-bit counter.
+
+    A step draws far fewer than 2^32 blocks, so the streams never meet. `fold_in` would do the same through a hash
+    that takes longer than all of a small network's step.
+    """
+    offset = jnp.zeros(4, jnp.uint32).at[3].set(step.astype(jnp.uint32))
+    return jax.random.wrap_key_data(jax.random.key_data(key) + offset, impl="rbg")
+
+
+class NoiseSizes(NamedTuple):
+    """How many standard normals one draw of a model takes."""
+
+    units: int = 0
+    weights: int = 0
+    spectral: int = 0
+    per_row: int = 0
+
+
+class Noise(eqx.Module):
+    """The standard normals of one draw (or of several, along a leading axis)."""
+
+    units: Float[Array, "*s U"]
+    weights: Float[Array, "*s W"]
+    spectral: Float[Array, "*s F"]
+    rows: Float[Array, "*s B R"]
+
+    def tempered(self, temperature: Float[Array, ""] | float) -> "Noise":
+        """Return the noise scaled: 0 gives the mean function, 1 the model. Frequencies are left alone."""
+        return Noise(self.units * temperature, self.weights * temperature, self.spectral, self.rows * temperature)
+
+
+def sample_noise(
+    key: Key[Array, ""], sizes: NoiseSizes, num_rows: int, num_latent: int, num_weight: int = 1, dtype: type = jnp.float32
+) -> Noise:
+    """Draw `num_latent * num_weight` draws' noise in one call; weight draws of one latent draw share its units."""
+    total = num_latent * num_weight
+    each = sizes.weights + sizes.spectral + num_rows * sizes.per_row
+    flat = _normals(key, num_latent * sizes.units + total * each, dtype)
+    units = flat[: num_latent * sizes.units].reshape(num_latent, sizes.units)
+    rest = flat[num_latent * sizes.units :].reshape(total, each)
+    split = sizes.weights + sizes.spectral
+    return Noise(
+        jnp.repeat(units, num_weight, axis=0),
+        rest[:, : sizes.weights],
+        rest[:, sizes.weights : split],
+        rest[:, split:].reshape(total, num_rows, sizes.per_row),
+    )
+
+
+def _normals(key: Key[Array, ""], size: int, dtype: type) -> Float[Array, " n"]:
+    """Return standard normals that are written to memory once.
+
+    XLA's CPU backend would otherwise fuse the (long) inverse error function into every computation that reads them
+    and evaluate it again for each broadcast element: a third of a step. A loop's result is not fused away, and this
+    one runs once, which the compiler cannot know.
+    """
+    once = 1 + (jax.lax.population_count(jax.random.key_data(key).ravel()[0]) > 32).astype(jnp.int32)
+    empty = jnp.zeros(size, dtype)
+    return jax.lax.fori_loop(0, once, lambda _, __: jax.random.normal(key, (size,), dtype), empty)
+
+
+def sample_shared_noise(key: Key[Array, ""], sizes: NoiseSizes, num_draws: int, dtype: type) -> Noise:
+    """Draw the noise that all rows share; row noise is left empty."""
+    return sample_noise(key, sizes._replace(per_row=0), 0, num_draws, dtype=dtype)
+
+
+def row_noise(
+    key: Key[Array, ""], rows: Float[Array, "B D"], num_draws: int, per_row: int
+) -> Float[Array, "S B R"]:
+    """Draw each row's noise from the row's content, so that its place among other rows does not matter."""
+    if per_row == 0:
+        return jnp.zeros((num_draws, rows.shape[0], 0), rows.dtype)
+    words = jax.lax.bitcast_convert_type(rows.astype(jnp.float32), jnp.uint32)
+
+    def of_row(word: Array) -> Array:
+        row_key = jax.lax.fori_loop(0, word.shape[0], lambda d, k: jax.random.fold_in(k, word[d]), key)
+        return jax.random.normal(row_key, (num_draws, per_row), rows.dtype)
+
+    return jnp.moveaxis(jax.vmap(of_row)(words), 0, 1)
+
+
+def take(flat: Float[Array, " n"], *shapes: tuple[int, ...]) -> list[Array]:
+    """Cut a flat vector of normals to arrays of the given shapes; they must use it up."""
+    out, start = [], 0
+    for shape in shapes:
+        size = 1
+        for length in shape:
+            size *= length
+        out.append(flat[start : start + size].reshape(shape))
+        start += size
+    if start != flat.shape[0]:
+        raise ValueError(f"expected shapes that use {flat.shape[0]} normals; got {shapes}, which use {start}.")
+    return out

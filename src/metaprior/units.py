@@ -1,0 +1,44 @@
+"""Unit latents: every unit of the network, and one bias unit a layer, has a small vector z with prior N(0, I).
+
+The posterior q(z) is a diagonal Gaussian (the paper's eq. for q(w, z, f)). All units of all layers stand in one
+array, layer after layer, so that a draw and its KL are one operation.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+#: Standard deviation of q(z) at the start.
+INITIAL_STD = 0.1
+
+
+class Units(eqx.Module):
+    """q(z) = N(mean, std^2) for every unit."""
+
+    mean: Float[Array | np.ndarray, "U Dz"]
+    log_std: Float[Array | np.ndarray, "U Dz"]
+
+    @classmethod
+    def initial(cls, num_units: int, latent_dim: int, rng: np.random.Generator) -> "Units":
+        """Start from a draw of the prior, known to within `INITIAL_STD`."""
+        mean = rng.standard_normal((num_units, latent_dim))
+        return cls(mean, np.full_like(mean, np.log(INITIAL_STD)))
+
+    @property
+    def num_normals(self) -> int:
+        """How many normals a draw takes."""
+        return int(np.prod(self.mean.shape))
+
+    def draw(self, normals: Float[Array, " n"]) -> Float[Array, "U Dz"]:
+        """Return z = mean + std * normals."""
+        return self.mean + jnp.exp(self.log_std) * normals.reshape(self.mean.shape)
+
+    def kl(self) -> Float[Array, ""]:
+        """Return KL[q(z) || N(0, I)]."""
+        return gaussian_kl(self.mean, self.log_std)
+
+
+def gaussian_kl(mean: Float[Array | np.ndarray, "*s"], log_std: Float[Array | np.ndarray, "*s"]) -> Float[Array, ""]:
+    """Return KL[N(mean, std^2) || N(0, 1)], summed: (std^2 + mean^2 - 1) / 2 - log std."""
+    return jnp.sum(0.5 * (jnp.exp(2 * log_std) + mean**2 - 1) - log_std)

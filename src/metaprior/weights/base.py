@@ -1,0 +1,61 @@
+"""What a weight model is: where the weights of a network come from.
+
+It can (1) draw its latent quantities from standard normals, (2) given that draw and inputs, hand out the layers,
+forming no weights where the algebra allows it, (3) hand out explicit weights where somebody asks, (4) say its KL.
+The network, the likelihood, the ELBO, training and prediction know nothing else of it.
+"""
+
+import abc
+from collections.abc import Sequence
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from metaprior.networks import Layer
+from metaprior.noise import Noise, NoiseSizes
+
+
+class WeightDraw(eqx.Module):
+    """One draw of a weight model."""
+
+    @abc.abstractmethod
+    def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> Sequence[Layer]:
+        """Return the layers at the given inputs; `rows` are the rows' own normals."""
+
+    @abc.abstractmethod
+    def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
+        """Return explicit weights, layer by layer: [I, J], or [B, I, J] where they depend on the input."""
+
+
+class PreparedWeights(eqx.Module):
+    """A weight model with all that does not depend on a draw computed once."""
+
+    @abc.abstractmethod
+    def draw(self, noise: Noise) -> WeightDraw:
+        """Return one draw."""
+
+    @property
+    @abc.abstractmethod
+    def jitter(self) -> Float[Array, ""]:
+        """The largest relative jitter a factorisation took (0 where there is none)."""
+
+
+class WeightModel(eqx.Module):
+    """Where the weights of a network come from."""
+
+    @abc.abstractmethod
+    def sizes(self) -> NoiseSizes:
+        """Return how many standard normals a draw takes."""
+
+    @abc.abstractmethod
+    def prepared(self) -> PreparedWeights:
+        """Compute once what all draws share."""
+
+    @abc.abstractmethod
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return the KL from prior to posterior, one named part a group of variables."""
+
+    @property
+    def couples_rows(self) -> bool:
+        """Whether a row's draw depends on the other rows of the call (their joint draw is coherent)."""
+        return False

@@ -1,0 +1,113 @@
+"""The starting values of a MetaGP, from its specification, its network and the inputs it will see.
+
+Inducing codes start at codes of real weights (and real inputs): the residual variance of weights that no inducing
+code explains is noise to the likelihood, and the quickest way for training to remove it is to shrink the scale,
+which removes the signal too. All of it is NumPy: nothing compiles before training does.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metaprior.inputs import InputMap, Projection
+from metaprior.kernels import RBF, Kernel
+from metaprior.mapping import Conditional, Mapping, Pathwise, WeightNoise
+from metaprior.networks import Network, Wire
+from metaprior.units import Units
+from metaprior.weights.metagp import MetaGP
+
+
+@dataclass(frozen=True)
+class MetaGPSpec:
+    """What defines a MetaGP prior, before it meets a network.
+
+    `kernel_in` and `kernel_out` act on a unit's latent; `input_kernel` None is the global model; `local_layers` are the
+    layers that have it (negative numbers from the end; None: all); `mapping` is "global" (one GP) or "layer".
+    """
+
+    latent_dim: int = 2
+    num_inducing: int = 50
+    kernel_in: Kernel = RBF()
+    kernel_out: Kernel = RBF()
+    input_kernel: Kernel | None = None
+    projection: Projection | None = None
+    local_layers: tuple[int, ...] | None = None
+    mapping: str = "global"
+    conditional: Conditional = Pathwise()
+    heteroscedastic: bool = False
+    jitter: float = 1e-4
+
+
+def layer_groups(num_layers: int, spec: MetaGPSpec) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
+    """Return which layers share a mapping, and which of these groups are local."""
+    chosen = range(num_layers) if spec.local_layers is None else spec.local_layers
+    if any(not -num_layers <= layer < num_layers for layer in chosen):
+        raise ValueError(
+            f"local_layers: the network has {num_layers} layers of weights (0 to {num_layers - 1}, or negative from "
+            f"the end); got {tuple(chosen)}."
+        )
+    local = {layer % num_layers for layer in chosen} if spec.input_kernel is not None else set()
+    if spec.mapping == "layer":
+        return tuple((layer,) for layer in range(num_layers)), tuple(layer in local for layer in range(num_layers))
+    if spec.mapping != "global":
+        raise ValueError(f"mapping: expected 'global' (one GP) or 'layer' (one a layer); got {spec.mapping!r}.")
+    groups = [tuple(layer for layer in range(num_layers) if (layer in local) is kind) for kind in (False, True)]
+    return tuple(g for g in groups if g), tuple(kind for g, kind in zip(groups, (False, True), strict=True) if g)
+
+
+def initial_metagp(spec: MetaGPSpec, network: Network, inputs: np.ndarray, rng: np.random.Generator) -> MetaGP:
+    """Return a MetaGP for the network, started from the inputs (standardised, [N, D])."""
+    wires = network.wires
+    units = Units.initial(network.num_units, spec.latent_dim, rng)
+    input_map = InputMap.identity()
+    if spec.input_kernel is not None and spec.projection is not None:
+        input_map = InputMap.initial(inputs.shape[1], spec.projection, rng)
+    aux_dim = input_map.means[-1].shape[0] if input_map.means else inputs.shape[1]
+    groups, local = layer_groups(len(wires), spec)
+    aux = _projected(input_map, inputs)
+    mappings = tuple(
+        Mapping.initial(
+            (spec.kernel_in.bound_to(spec.latent_dim), spec.kernel_out.bound_to(spec.latent_dim)),
+            _inducing_codes(spec, units, [wires[layer] for layer in group], aux if is_local else None, rng),
+            rng,
+        )
+        for group, is_local in zip(groups, local, strict=True)
+    )
+    return MetaGP(
+        units=units,
+        mappings=mappings,
+        input_kernel=None if spec.input_kernel is None else spec.input_kernel.bound_to(aux_dim),
+        input_map=input_map,
+        log_scale=np.array([-0.5 * np.log(len(w.inputs)) for w in wires]),
+        weight_noise=WeightNoise.initial(spec.latent_dim, heteroscedastic=spec.heteroscedastic),
+        wires=wires,
+        groups=groups,
+        local=local,
+        conditional=spec.conditional,
+        start_jitter=spec.jitter,
+    )
+
+
+def _projected(input_map: InputMap, inputs: np.ndarray) -> np.ndarray:
+    """Apply the mean maps; one small computation, and none for eps = x."""
+    if not input_map.means:
+        return inputs
+    import jax.numpy as jnp
+
+    return np.asarray(input_map([jnp.asarray(m) for m in input_map.means], jnp.asarray(inputs)))
+
+
+def _inducing_codes(
+    spec: MetaGPSpec, units: Units, wires: list[Wire], aux: np.ndarray | None, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return codes of weights chosen at random (each layer its share), at inputs spread over the data."""
+    layers = np.arange(spec.num_inducing) % len(wires)
+    rows_in = np.array([rng.choice(wires[layer].inputs) for layer in layers])
+    rows_out = np.array([rng.choice(wires[layer].outputs) for layer in layers])
+    mean = np.asarray(units.mean)
+    spread = 0.05 * rng.standard_normal((2, spec.num_inducing, spec.latent_dim))
+    code_aux = None
+    if aux is not None:
+        chosen = rng.choice(aux.shape[0], spec.num_inducing, replace=aux.shape[0] < spec.num_inducing)
+        code_aux = aux[chosen] + 0.05 * rng.standard_normal((spec.num_inducing, aux.shape[1]))
+    return mean[rows_in] + spread[0], mean[rows_out] + spread[1], code_aux
