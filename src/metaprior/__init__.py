@@ -1,0 +1,50 @@
+"""metaprior: Bayesian neural networks whose weight prior is a Gaussian process.
+
+JAX, scikit-learn and plotting are imported when a name that needs them is first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from metaprior import kernels, likelihoods, mapping, networks, prior, weights
+    from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
+    from metaprior.inputs import Projection
+    from metaprior.model import Model
+    from metaprior.prediction import Predictive
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "MetaGPClassifier",
+    "MetaGPRegressor",
+    "Model",
+    "Predictive",
+    "Projection",
+    "kernels",
+    "likelihoods",
+    "mapping",
+    "networks",
+    "prior",
+    "weights",
+]
+
+_HOMES = {
+    "MetaGPClassifier": "metaprior.estimators",
+    "MetaGPRegressor": "metaprior.estimators",
+    "Model": "metaprior.model",
+    "Predictive": "metaprior.prediction",
+    "Projection": "metaprior.inputs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in __all__:
+        return importlib.import_module(f"metaprior.{name}")
+    raise AttributeError(f"module 'metaprior' has no attribute {name!r}; it has {__all__}.")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -17,17 +17,18 @@ class Recipe(NamedTuple):
     """How a run goes; fractions are of the number of steps."""
 
     num_steps: int | Array = 3000
-    learning_rate: float | Array = 0.01
+    learning_rate: float | Array = 0.02
     final_rate: float | Array = 0.01
+    decay_starts: float | Array = 0.7
+    begins: float | Array = 0.0
     noise_starts: float | Array = 0.2
     noise_full: float | Array = 0.5
     kl_starts: float | Array = 0.2
     kl_full: float | Array = 0.7
-    max_norm: float | Array = 0.0
 
     def progress(self, step: Array) -> Float[Array, ""]:
-        """Return the fraction of the run that lies behind a step."""
-        return jnp.asarray(step, jnp.float32) / self.num_steps
+        """Return the fraction of the run that lies behind a step; a warm start begins late in the recipe."""
+        return self.begins + (1 - self.begins) * jnp.asarray(step, jnp.float32) / self.num_steps
 
     def temperature(self, progress: Array) -> Float[Array, ""]:
         """Return the factor of all noise."""
@@ -38,10 +39,10 @@ class Recipe(NamedTuple):
         return ramp(progress, self.kl_starts, self.kl_full)
 
     def rate(self, progress: Array) -> Float[Array, ""]:
-        """Return the learning rate: a short rise, then a cosine down to `final_rate` of it."""
-        cosine = 0.5 * (1 + jnp.cos(jnp.pi * jnp.minimum(progress, 1.0)))
+        """Return the learning rate: a short rise, level, then from `decay_starts` a cosine to `final_rate` of it."""
+        cosine = 0.5 * (1 + jnp.cos(jnp.pi * ramp(progress, self.decay_starts, 1.0)))
         shape = self.final_rate + (1 - self.final_rate) * cosine
-        return self.learning_rate * shape * ramp(progress, -1e-3, 0.02)
+        return self.learning_rate * shape * ramp(progress, self.begins - 1e-3, self.begins + 0.02)
 
 
 def ramp(progress: Array, start: float | Array, end: float | Array) -> Float[Array, ""]:

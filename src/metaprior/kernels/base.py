@@ -67,6 +67,16 @@ class Kernel(eqx.Module):
             self, **{name: child.projected() for name, child in self.children().items()}
         )
 
+    def unknown_periods(self) -> bool:
+        """Return whether a period is left for the data to say."""
+        return any(child.unknown_periods() for child in self.children().values())
+
+    def with_periods(self, periods: np.ndarray) -> "Kernel":
+        """Return the kernel with unknown periods filled in from one value an input column."""
+        return dataclasses.replace(
+            self, **{name: child.with_periods(periods) for name, child in self.children().items()}
+        )
+
     def children(self) -> dict[str, "Kernel"]:
         """Return the kernels this one is made of, by field name."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
@@ -132,6 +142,10 @@ class HyperKernel(Kernel):
     def bound_to(self, num_dims: int) -> Self:
         """Spread scalar ARD hyper-parameters over the dimensions; check the length of given vectors."""
         return self.with_leaves({n: self._spread(n, num_dims) for n in self.per_dimension()})
+
+    def with_periods(self, periods: np.ndarray) -> Kernel:
+        """Most kernels have no period."""
+        return self
 
     def per_dimension(self) -> tuple[str, ...]:
         """Return the names of the hyper-parameters with one value a dimension."""

@@ -114,7 +114,8 @@ class Scaled(HyperKernel):
         return jnp.sqrt(self.scale) * self.inner.features(a, normals)
 
     def _with_inner(self, inner: Kernel) -> Self:
-        return eqx.tree_at(lambda k: k.inner, self, inner, is_leaf=lambda n: isinstance(n, Kernel) and n is not self)
+        scaled = Scaled(inner, 1.0)
+        return eqx.tree_at(lambda k: k.log_scale, scaled, self.log_scale)  # type: ignore[return-value]
 
     def release_times(self) -> Self:
         """Those of the kernel, and none for the scale."""
@@ -123,6 +124,10 @@ class Scaled(HyperKernel):
     def projected(self) -> Self:
         """Project the kernel."""
         return self._with_inner(self.inner.projected())
+
+    def with_periods(self, periods: np.ndarray) -> Kernel:
+        """Fill in the kernel's periods."""
+        return self._with_inner(self.inner.with_periods(periods))
 
     def bound_to(self, num_dims: int) -> Self:
         """Bind the kernel."""
@@ -169,6 +174,10 @@ class ActiveDims(Kernel):
     def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
         """Return the kernel's features on the columns."""
         return self.inner.features(a[:, list(self.dims)], normals)
+
+    def with_periods(self, periods: np.ndarray) -> Kernel:
+        """Fill in the kernel's periods from its columns' own."""
+        return type(self)(self.inner.with_periods(periods[list(self.dims)]), self.dims)
 
     def bound_to(self, num_dims: int) -> Self:
         """Bind the kernel to the number of its columns."""

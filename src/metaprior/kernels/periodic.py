@@ -98,13 +98,13 @@ class Periodic(HyperKernel):
         """Convert the period."""
         return self if self.log_period is None else self.with_leaves({"period": self.log_period - np.log(scale)})
 
-    def with_period(self, period: np.ndarray) -> "Periodic":
-        """Return the kernel with a period where none was given."""
+    def unknown_periods(self) -> bool:
+        """Return whether no period was given."""
+        return self.log_period is None
+
+    def with_periods(self, periods: np.ndarray) -> "Periodic":
+        """Return the kernel with periods where none was given."""
         if self.log_period is not None:
             return self
-        return Periodic(
-            period,
-            np.exp(self.log_lengthscale),
-            fixed=self.fixed,
-            bounds={name: (lo, hi) for name, lo, hi in self.bounds},
-        )
+        bounds = {name: (lo, hi) for name, lo, hi in self.bounds}
+        return Periodic(periods, np.exp(self.log_lengthscale), fixed=self.fixed, bounds=bounds)

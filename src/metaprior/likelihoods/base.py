@@ -51,6 +51,10 @@ class OutputLikelihood(Likelihood):
     def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*u K"]) -> Float[Array, "*c K"]:
         """Return the quantile of Y given f at u."""
 
+    def attained(self, y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:
+        """Return the value of Y at which an inverted distribution function is attained: y itself if continuous."""
+        return y
+
     def nodes(self, f: Float[Array, "*b K"]) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
         """Return quantiles at evenly spread probabilities, with equal weights."""
         u = jnp.asarray(_spread(f.shape[-1]), f.dtype).reshape(NUM_NODES, *[1] * (f.ndim - 1), f.shape[-1])

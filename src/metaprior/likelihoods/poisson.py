@@ -34,4 +34,8 @@ class Poisson(OutputLikelihood):
         f, u = jnp.broadcast_arrays(f, u)
         rate = jnp.exp(f)
         high = rate + 12 * jnp.sqrt(rate) + 30
-        return jnp.ceil(invert(lambda y: self.cdf(f, y), u, jnp.full_like(rate, -0.5), high) - 1e-6)
+        return self.attained(invert(lambda y: self.cdf(f, y), u, jnp.full_like(rate, -0.5), high))
+
+    def attained(self, y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:
+        """Return the whole number at the jump that bisection came near."""
+        return jnp.ceil(y - 1e-6)

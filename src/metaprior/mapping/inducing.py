@@ -36,12 +36,12 @@ class Mapping(eqx.Module):
         codes: tuple[np.ndarray, np.ndarray, np.ndarray | None],
         rng: np.random.Generator,
     ) -> "Mapping":
-        """Start near the prior's mean, with a little of a prior draw so that no symmetry stays."""
+        """Start from a draw of the prior: from its mean, zero, no signal grows."""
         num_inducing = codes[0].shape[0]
         return cls(
             *kernels,
             *codes,
-            0.1 * rng.standard_normal(num_inducing),
+            rng.standard_normal(num_inducing),
             np.full(num_inducing, np.log(INITIAL_STD)),
             np.zeros((num_inducing, num_inducing)),
         )

@@ -1,7 +1,8 @@
 """MetaGP and MetaGP-local: the weights of a network are values of a Gaussian process over their codes.
 
-w = s_l (f(code) + sigma_w noise), code = [z_in, z_out] or, where the layer is local, [z_in, z_out, eps(x)]; s_l is the
-scale of layer l, about 1/sqrt(fan-in) at the start. One GP serves all layers (`mapping="global"`) or each has its own
+w = s (f(code) + sigma_w noise), code = [z_in, z_out] or, where the layer is local, [z_in, z_out, eps(x)]; every layer
+has a scale s for its weights, 1/sqrt(fan-in) at the start, and one for its biases: so the data can say, for instance,
+that only the input kernel and not the input itself carries the signal. One GP serves all layers (`mapping="global"`) or each has its own
 (`"layer"`); local layers and others never share one, for their codes live in different spaces. One input kernel
 serves the network: separate ones drift apart and cost extrapolation.
 """
@@ -29,7 +30,7 @@ class MetaGP(WeightModel):
     mappings: tuple[Mapping, ...]
     input_kernel: Kernel | None
     input_map: InputMap
-    log_scale: Float[Array | np.ndarray, " L"]
+    log_scale: Float[Array | np.ndarray, "L 2"]
     weight_noise: WeightNoise
     wires: tuple[Wire, ...] = eqx.field(static=True)
     groups: tuple[tuple[int, ...], ...] = eqx.field(static=True)
@@ -123,20 +124,26 @@ class MetaGPDraw(WeightDraw):
         return [flat[order.index(layer)] for layer in range(len(order))]
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return the mappings' layers, each times its scale."""
+        """Return the mappings' layers, the scales of weights and bias taken to the activations."""
         parts = zip(self.draws, self._by_group(x, rows), strict=True)
         layers = self._in_order([draw.at(eps, own) for draw, (eps, own) in parts])
 
-        def scaled(layer: Layer, scale: Array) -> Layer:
-            return lambda h: scale * layer(h)
+        def scaled(layer: Layer, scales: Array) -> Layer:
+            return lambda h: layer(h * scales)
 
-        return [scaled(layer, jnp.exp(self.model.log_scale[l])) for l, layer in enumerate(layers)]
+        return [scaled(layer, self._scales(l)) for l, layer in enumerate(layers)]
+
+    def _scales(self, layer: int) -> Float[Array, " I"]:
+        """Return every input unit's scale; the bias unit stands last."""
+        weight, bias = jnp.exp(self.model.log_scale[layer])
+        num_inputs = len(self.model.wires[layer].inputs)
+        return jnp.concatenate([jnp.broadcast_to(weight, num_inputs - 1), bias[None]])
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
         """Return explicit weights with their layers' scales."""
         parts = zip(self.draws, self._by_group(x, rows), strict=True)
         found = self._in_order([draw.weights(eps, own) for draw, (eps, own) in parts])
-        return [jnp.exp(self.model.log_scale[l]) * w for l, w in enumerate(found)]
+        return [self._scales(l)[:, None] * w for l, w in enumerate(found)]
 
 
 def _rows(z: Array, units: range) -> Array:

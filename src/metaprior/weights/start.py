@@ -78,7 +78,7 @@ def initial_metagp(spec: MetaGPSpec, network: Network, inputs: np.ndarray, rng: 
         mappings=mappings,
         input_kernel=None if spec.input_kernel is None else spec.input_kernel.bound_to(aux_dim),
         input_map=input_map,
-        log_scale=np.array([-0.5 * np.log(len(w.inputs)) for w in wires]),
+        log_scale=np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in wires]),
         weight_noise=WeightNoise.initial(spec.latent_dim, heteroscedastic=spec.heteroscedastic),
         wires=wires,
         groups=groups,
@@ -100,14 +100,28 @@ def _projected(input_map: InputMap, inputs: np.ndarray) -> np.ndarray:
 def _inducing_codes(
     spec: MetaGPSpec, units: Units, wires: list[Wire], aux: np.ndarray | None, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return codes of weights chosen at random (each layer its share), at inputs spread over the data."""
-    layers = np.arange(spec.num_inducing) % len(wires)
-    rows_in = np.array([rng.choice(wires[layer].inputs) for layer in layers])
-    rows_out = np.array([rng.choice(wires[layer].outputs) for layer in layers])
+    """Return codes of weights chosen at random, at inputs spread over the data.
+
+    Every layer's weights and every layer's biases get the same share: a bias that follows the input is the shortest
+    way from the input kernel to the output, and one code in a thousand weights would never be chosen for it.
+    """
+    kinds = [kind for w in wires for kind in ((w.inputs[:-1], w.outputs), (w.inputs[-1:], w.outputs))]
+    turn = np.arange(spec.num_inducing) % len(kinds)
+    rows_in = np.array([rng.choice(kinds[k][0]) for k in turn])
+    rows_out = np.array([rng.choice(kinds[k][1]) for k in turn])
     mean = np.asarray(units.mean)
     spread = 0.05 * rng.standard_normal((2, spec.num_inducing, spec.latent_dim))
     code_aux = None
     if aux is not None:
-        chosen = rng.choice(aux.shape[0], spec.num_inducing, replace=aux.shape[0] < spec.num_inducing)
-        code_aux = aux[chosen] + 0.05 * rng.standard_normal((spec.num_inducing, aux.shape[1]))
+        code_aux = np.empty((spec.num_inducing, aux.shape[1]))
+        for kind in range(min(len(kinds), spec.num_inducing)):
+            code_aux[turn == kind] = _spread_rows(aux, int(np.sum(turn == kind)), rng)
     return mean[rows_in] + spread[0], mean[rows_out] + spread[1], code_aux
+
+
+def _spread_rows(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return `count` rows spread along a random direction of the data: evenly in rank, each a little off."""
+    order = np.argsort(rows @ rng.standard_normal(rows.shape[1]))
+    places = np.linspace(0, len(order) - 1, count + 2)[1:-1] if count < len(order) else np.arange(count) % len(order)
+    chosen = rows[order[np.round(places).astype(int)]]
+    return chosen + 0.02 * rng.standard_normal(chosen.shape)

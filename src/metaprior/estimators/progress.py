@@ -1,0 +1,33 @@
+"""A progress line for a fit: how far, how long, the ELBO and its terms. On stderr, only where it was asked for."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from metaprior.inference import Progress
+
+
+@contextmanager
+def progress_bar(verbose: bool | int) -> Iterator[Callable[[Progress], None] | None]:
+    """Yield a listener for `train` that draws a bar, or None when silent."""
+    if not verbose:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (BarColumn(30), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Bar(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("compiling", total=None)
+
+        def listen(progress: Progress) -> None:
+            bar.update(task, completed=progress.step, total=progress.num_steps, description=_described(progress))
+
+        yield listen
+
+
+def _described(progress: Progress) -> str:
+    terms = {name: value for name, value in progress.terms.items() if name != "jitter"}
+    kl = sum(value for name, value in terms.items() if name.startswith("kl_"))
+    parts = " ".join(f"{name} {value:.1f}" for name, value in terms.items())
+    return f"ELBO {terms['log_likelihood'] - kl:.1f} = {parts}"

@@ -1,0 +1,305 @@
+"""Prediction: what a fitted model says of new inputs, as an object that answers every usual question.
+
+The draws of the model are fixed once (their key is part of the fit) and shared by all rows, so a row's answer depends
+on the row alone. Rows go through in chunks of one size, each reduced before the next is drawn: memory stays bounded
+for any number of rows, and nothing recompiles. Everything runs in float64.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from metaprior.compilation import compilation_cache
+from metaprior.likelihoods import Categorical, Likelihood, OutputLikelihood, invert
+from metaprior.model import Model
+from metaprior.noise import Noise, row_noise, sample_shared_noise
+
+#: Rows of a chunk, and how many draws are computed at once.
+CHUNK_ROWS = 256
+DRAWS_AT_ONCE = 8
+
+
+class FunctionDraws:
+    """Draws of the network's output functions at given rows.
+
+    `num_draws` draws from `key`; rows are standardised inputs. With `joint`, rows that a model couples (`full` with an
+    input kernel) are drawn together, coherently; otherwise each row is drawn for itself.
+    """
+
+    def __init__(self, model: Model, key: np.ndarray, num_draws: int, x: np.ndarray, *, joint: bool = False) -> None:
+        """Keep what is needed; nothing is computed yet."""
+        self.model, self.key, self.num_draws, self.x = model, key, num_draws, np.asarray(x, np.float64)
+        self.rowwise = model.weights.couples_rows and not joint
+        self.whole = model.weights.couples_rows and joint
+
+    def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield rows and their draws [S, rows, K], a chunk at a time."""
+        size = len(self.x) if self.whole else CHUNK_ROWS
+        for start in range(0, len(self.x), size):
+            rows = self.x[start : start + size]
+            padded = np.pad(rows, ((0, size - len(rows)), (0, 0)), mode="edge")
+            with in_float64():
+                model = _as_float64(self.model)
+                key = jax.random.wrap_key_data(self.key, impl="threefry2x32")
+                f = np.asarray(_functions(model, key, jnp.asarray(padded), self.num_draws, self.rowwise))
+            yield slice(start, start + len(rows)), f[:, : len(rows)]
+
+
+class in_float64:  # noqa: N801  (reads as a phrase: `with in_float64()`)
+    """A block that computes in float64 with the compilation cache on, changing no global setting."""
+
+    def __enter__(self) -> None:
+        """Turn on."""
+        self._stack = [compilation_cache(), jax.enable_x64(True)]
+        for context in self._stack:
+            context.__enter__()
+
+    def __exit__(self, *failure: object) -> None:
+        """Turn off."""
+        for context in reversed(self._stack):
+            context.__exit__(*failure)  # type: ignore[arg-type]
+
+
+def _as_float64(model: Model) -> Model:
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64) if eqx.is_inexact_array_like(leaf) else leaf, model)
+
+
+@eqx.filter_jit
+def _functions(
+    model: Model, key: Key[Array, ""], x: Float[Array, "B D"], num_draws: int, rowwise: bool
+) -> Float[Array, "S B K"]:
+    prepared, sizes = model.weights.prepared(), model.weights.sizes()
+    shared_key, row_key = jax.random.split(key)
+    noise = sample_shared_noise(shared_key, sizes, num_draws, x.dtype)
+    rows = row_noise(row_key, x, num_draws, sizes.per_row)
+
+    def one(parts: tuple[Noise, Array]) -> Array:
+        shared, own = parts
+        draw = prepared.draw(shared)
+
+        def call(x: Array, own: Array) -> Array:
+            return model.network(draw.at(x, own), x)
+
+        if not rowwise:
+            return call(x, own)
+        return jax.vmap(lambda row, own_row: call(row[None], own_row[None])[0])(x, own)
+
+    at_once = max(d for d in range(1, DRAWS_AT_ONCE + 1) if num_draws % d == 0)
+    return jax.lax.map(one, (noise, rows), batch_size=at_once)
+
+
+class Predictive:
+    """The predictive distribution at given inputs.
+
+    Attributes are arrays with one row an input; regression with one target has no column axis.
+
+    Parameters
+    ----------
+    draws : FunctionDraws
+        The function draws that are mixed.
+    likelihood : Likelihood
+        p(y | f), in standardised units.
+    offset, scale : array
+        y = offset + scale * (standardised y), an output at a time.
+    flat : bool
+        Whether the targets were a vector.
+    """
+
+    def __init__(
+        self, draws: FunctionDraws, likelihood: Likelihood, offset: np.ndarray, scale: np.ndarray, *, flat: bool
+    ) -> None:
+        """Keep what is needed; each answer is computed when it is asked for."""
+        self._draws, self._likelihood, self._flat = draws, likelihood, flat
+        self._offset, self._scale = np.asarray(offset, np.float64), np.asarray(scale, np.float64)
+
+    def __len__(self) -> int:
+        """Return the number of inputs."""
+        return len(self._draws.x)
+
+    @property
+    def num_draws(self) -> int:
+        """How many function draws are mixed."""
+        return self._draws.num_draws
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether the outputs are classes."""
+        return isinstance(self._likelihood, Categorical)
+
+    def _reduce(self, function: Callable[..., Array | tuple], *per_row: np.ndarray) -> list[np.ndarray]:
+        """Apply a jitted function of (likelihood, f, the rows' arrays) to every chunk and join the answers."""
+        parts: list[tuple[np.ndarray, ...]] = []
+        for rows, f in self._draws.chunks():
+            extra = 0 if self._draws.whole else CHUNK_ROWS - f.shape[1]
+            padded = np.pad(f, ((0, 0), (0, extra), (0, 0)), mode="edge")
+            own = [np.pad(a[rows], [(0, extra), *[(0, 0)] * (a.ndim - 1)], mode="edge") for a in per_row]
+            with in_float64():
+                answer = function(_as_float64(self._likelihood), jnp.asarray(padded), *map(jnp.asarray, own))
+                answer = answer if isinstance(answer, tuple) else (answer,)
+                parts.append(tuple(np.asarray(a)[: f.shape[1]] for a in answer))
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+    def _shaped(self, array: np.ndarray) -> np.ndarray:
+        return array[..., 0] if self._flat and not self.is_classification else array
+
+    @cached_property
+    def _moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        mean, epistemic, aleatoric = self._reduce(_moments)
+        return (
+            self._shaped(self._offset + self._scale * mean),
+            self._shaped(self._scale**2 * epistemic),
+            self._shaped(self._scale**2 * aleatoric),
+        )
+
+    @property
+    def mean(self) -> np.ndarray:
+        """E[y | x]; class probabilities for a classifier."""
+        return self._moments[0]
+
+    @property
+    def epistemic_variance(self) -> np.ndarray:
+        """Variance of E[y | f] over draws: what more data would remove."""
+        return self._moments[1]
+
+    @property
+    def aleatoric_variance(self) -> np.ndarray:
+        """Mean of var[y | f] over draws: the noise of the observations."""
+        return self._moments[2]
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Var[y | x] = epistemic + aleatoric."""
+        return self._moments[1] + self._moments[2]
+
+    @property
+    def std(self) -> np.ndarray:
+        """The root of the variance."""
+        return np.sqrt(self.variance)
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """Class probabilities, [N, C]."""
+        if not self.is_classification:
+            raise AttributeError("probabilities: this is a regression; use mean, std, quantile or interval.")
+        return self.mean
+
+    def quantile(self, q: float | np.ndarray) -> np.ndarray:
+        """Return quantiles of y, [N] or [N, outputs]; with several levels, these first: [levels, N, ...]."""
+        levels = np.atleast_1d(np.asarray(q, np.float64))
+        if self.is_classification:
+            raise AttributeError("quantile: classes have no order; use probabilities.")
+        if np.any(levels <= 0) or np.any(levels >= 1):
+            raise ValueError(f"quantile: levels must lie strictly between 0 and 1; got {q!r}.")
+        found = [self._reduce(partial(_quantile, level=np.asarray(level)))[0] for level in levels]
+        answers = np.stack([self._shaped(self._offset + self._scale * a) for a in found])
+        return answers[0] if np.ndim(q) == 0 else answers
+
+    def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Return the central interval that holds y with probability `level`."""
+        low, high = self.quantile(np.array([(1 - level) / 2, (1 + level) / 2]))
+        return low, high
+
+    @cached_property
+    def _entropies(self) -> tuple[np.ndarray, np.ndarray]:
+        total, conditional = self._reduce(_entropies)
+        shift = 0.0 if self.is_classification else float(np.sum(np.log(self._scale)))
+        return total + shift, conditional + shift
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """H[y | x] in nats (differential for continuous y; of all outputs together)."""
+        return self._entropies[0]
+
+    @property
+    def mutual_information(self) -> np.ndarray:
+        """I[y; f | x] = H[y | x] - E H[y | f]: how much an observation here would tell of the function."""
+        return np.maximum(self._entropies[0] - self._entropies[1], 0.0)
+
+    def log_prob(self, y: np.ndarray) -> np.ndarray:
+        """Return log p(y_n | x_n): the log density of given targets (log probability of class numbers)."""
+        y = np.asarray(y, np.float64)
+        y = y[:, None] if y.ndim == 1 else y
+        if y.shape[0] != len(self):
+            raise ValueError(f"log_prob: expected {len(self)} targets, one a row; got {y.shape[0]}.")
+        if self.is_classification:
+            return self._reduce(_log_prob, y)[0]
+        return self._reduce(_log_prob, (y - self._offset) / self._scale)[0] - float(np.sum(np.log(self._scale)))
+
+    def draws(self) -> np.ndarray:
+        """Return the mean of y under every function draw, [S, N] or [S, N, outputs]: coherent over rows.
+
+        The only answer whose size grows with draws times rows.
+        """
+        parts = []
+        for _, f in self._draws.chunks():
+            with in_float64():
+                parts.append(np.asarray(_as_float64(self._likelihood).mean(jnp.asarray(f))))
+        return self._shaped(self._offset + self._scale * np.concatenate(parts, axis=1))
+
+    def sample(self, random_state: int) -> np.ndarray:
+        """Return one observation y for every draw, noise and all, [S, N] or [S, N, outputs]."""
+        rng = np.random.default_rng(random_state)
+        parts = []
+        for _, f in self._draws.chunks():
+            with in_float64():
+                likelihood = _as_float64(self._likelihood)
+                if not isinstance(likelihood, OutputLikelihood):
+                    p = np.asarray(likelihood.mean(jnp.asarray(f)))
+                    below = np.cumsum(p, axis=-1) < rng.uniform(size=(*p.shape[:-1], 1))
+                    parts.append(np.sum(below, axis=-1, keepdims=True).astype(np.float64))
+                else:
+                    uniform = rng.uniform(1e-12, 1 - 1e-12, f.shape)
+                    parts.append(np.asarray(likelihood.from_uniform(jnp.asarray(f), jnp.asarray(uniform))))
+        y = np.concatenate(parts, axis=1)
+        return y[..., 0] if self.is_classification else self._shaped(self._offset + self._scale * y)
+
+
+@eqx.filter_jit
+def _moments(likelihood: Likelihood, f: Float[Array, "S B K"]) -> tuple[Array, Array, Array]:
+    mean = likelihood.mean(f)
+    return jnp.mean(mean, 0), jnp.var(mean, 0), jnp.mean(likelihood.variance(f), 0)
+
+
+@eqx.filter_jit
+def _log_prob(likelihood: Likelihood, f: Float[Array, "S B K"], y: Float[Array, "B P"]) -> Float[Array, " B"]:
+    each = likelihood.log_prob(f, jnp.broadcast_to(y, (f.shape[0], *y.shape)))
+    return jax.scipy.special.logsumexp(each, axis=0) - jnp.log(f.shape[0])
+
+
+@eqx.filter_jit
+def _quantile(likelihood: OutputLikelihood, f: Float[Array, "S B K"], level: Array) -> Float[Array, "B K"]:
+    """Invert the mixture's distribution function between the draws' own quantiles, which enclose it."""
+    each = likelihood.from_uniform(f, jnp.full((f.shape[-1],), level, f.dtype))
+    low, high = jnp.min(each, 0) - 1e-9, jnp.max(each, 0) + 1e-9
+    found = invert(lambda y: jnp.mean(likelihood.cdf(f, y[None]), 0), jnp.full_like(low, level), low, high)
+    return likelihood.attained(found)
+
+
+@eqx.filter_jit
+def _entropies(likelihood: Likelihood, f: Float[Array, "S B K"]) -> tuple[Array, Array]:
+    """Return H[y] = -E_f E_y|f log p(y) and E_f H[y | f], by the likelihood's nodes, a draw at a time."""
+    if isinstance(likelihood, Categorical):
+        p = likelihood.mean(f)
+        return _categorical_entropy(jnp.mean(p, 0)), jnp.mean(_categorical_entropy(p), 0)
+
+    def of_draw(f_s: Array) -> tuple[Array, Array]:
+        y, weight = likelihood.nodes(f_s)  # [R, B, P], [R, B]
+        own = likelihood.log_prob(jnp.broadcast_to(f_s, (y.shape[0], *f_s.shape)), y)
+        wide = (f.shape[0], *y.shape[:-1])
+        each = likelihood.log_prob(
+            jnp.broadcast_to(f[:, None], (*wide, f.shape[-1])), jnp.broadcast_to(y, (*wide, y.shape[-1]))
+        )
+        mixed = jax.scipy.special.logsumexp(each, axis=0) - jnp.log(f.shape[0])
+        return -jnp.sum(weight * mixed, 0), -jnp.sum(weight * own, 0)
+
+    total, own = jax.lax.map(of_draw, f)
+    return jnp.mean(total, 0), jnp.mean(own, 0)
+
+
+def _categorical_entropy(p: Float[Array, "*b C"]) -> Float[Array, "*b"]:
+    return -jnp.sum(jnp.where(p > 0, p * jnp.log(jnp.where(p > 0, p, 1)), 0), axis=-1)
