@@ -8,6 +8,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -32,13 +33,13 @@ def cache_folder() -> Path | None:
 def compilation_cache() -> Iterator[None]:
     """Keep compiled programs on disk inside this block."""
     folder = cache_folder()
-    if folder is None or jax.config.jax_compilation_cache_dir is not None or not _writable(folder):
+    if folder is None or _setting("jax_compilation_cache_dir") is not None or not _writable(folder):
         yield
         return
     from jax.experimental.compilation_cache import compilation_cache as cache
 
     settings = {"jax_compilation_cache_dir": str(folder), **_SETTINGS}
-    before = {name: getattr(jax.config, name) for name in settings}
+    before = {name: _setting(name) for name in settings}
     cache.reset_cache()
     for name, value in settings.items():
         jax.config.update(name, value)
@@ -48,6 +49,10 @@ def compilation_cache() -> Iterator[None]:
         for name, value in before.items():
             jax.config.update(name, value)
         cache.reset_cache()
+
+
+def _setting(name: str) -> Any:
+    return getattr(jax.config, name)
 
 
 def _writable(folder: Path) -> bool:

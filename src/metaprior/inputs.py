@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from metaprior.leaves import Leaf
 from metaprior.networks.activations import activation_named
 from metaprior.noise import take
 from metaprior.units import gaussian_kl
@@ -45,8 +46,8 @@ class Projection:
 class InputMap(eqx.Module):
     """eps = g(V_k ... g(V_1 x)) with q(V); no maps at all means eps = x."""
 
-    means: tuple[Float[Array | np.ndarray, "Dout Din"], ...]
-    log_stds: tuple[Float[Array | np.ndarray, "Dout Din"], ...]
+    means: tuple[Float[Leaf, "Dout Din"], ...]
+    log_stds: tuple[Float[Leaf, "Dout Din"], ...]
     activation: Callable[[Array], Array] = eqx.field(static=True)
 
     @classmethod

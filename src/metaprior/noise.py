@@ -11,6 +11,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Int, Key
 
 
@@ -52,7 +53,12 @@ class Noise(eqx.Module):
 
 
 def sample_noise(
-    key: Key[Array, ""], sizes: NoiseSizes, num_rows: int, num_latent: int, num_weight: int = 1, dtype: type = jnp.float32
+    key: Key[Array, ""],
+    sizes: NoiseSizes,
+    num_rows: int,
+    num_latent: int,
+    num_weight: int = 1,
+    dtype: DTypeLike = jnp.float32,
 ) -> Noise:
     """Draw `num_latent * num_weight` draws' noise in one call; weight draws of one latent draw share its units."""
     total = num_latent * num_weight
@@ -69,7 +75,7 @@ def sample_noise(
     )
 
 
-def _normals(key: Key[Array, ""], size: int, dtype: type) -> Float[Array, " n"]:
+def _normals(key: Key[Array, ""], size: int, dtype: DTypeLike) -> Float[Array, " n"]:
     """Return standard normals that are written to memory once.
 
     XLA's CPU backend would otherwise fuse the (long) inverse error function into every computation that reads them
@@ -81,14 +87,12 @@ def _normals(key: Key[Array, ""], size: int, dtype: type) -> Float[Array, " n"]:
     return jax.lax.fori_loop(0, once, lambda _, __: jax.random.normal(key, (size,), dtype), empty)
 
 
-def sample_shared_noise(key: Key[Array, ""], sizes: NoiseSizes, num_draws: int, dtype: type) -> Noise:
+def sample_shared_noise(key: Key[Array, ""], sizes: NoiseSizes, num_draws: int, dtype: DTypeLike) -> Noise:
     """Draw the noise that all rows share; row noise is left empty."""
     return sample_noise(key, sizes._replace(per_row=0), 0, num_draws, dtype=dtype)
 
 
-def row_noise(
-    key: Key[Array, ""], rows: Float[Array, "B D"], num_draws: int, per_row: int
-) -> Float[Array, "S B R"]:
+def row_noise(key: Key[Array, ""], rows: Float[Array, "B D"], num_draws: int, per_row: int) -> Float[Array, "S B R"]:
     """Draw each row's noise from the row's content, so that its place among other rows does not matter."""
     if per_row == 0:
         return jnp.zeros((num_draws, rows.shape[0], 0), rows.dtype)

@@ -6,7 +6,9 @@ for any number of rows, and nothing recompiles. Everything runs in float64.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, partial
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -15,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from metaprior.compilation import compilation_cache
+from metaprior.leaves import Leaf
 from metaprior.likelihoods import Categorical, Likelihood, OutputLikelihood, invert
 from metaprior.model import Model
 from metaprior.noise import Noise, row_noise, sample_shared_noise
@@ -45,28 +48,23 @@ class FunctionDraws:
             padded = np.pad(rows, ((0, size - len(rows)), (0, 0)), mode="edge")
             with in_float64():
                 model = _as_float64(self.model)
-                key = jax.random.wrap_key_data(self.key, impl="threefry2x32")
+                key = jax.random.wrap_key_data(jnp.asarray(self.key), impl="threefry2x32")
                 f = np.asarray(_functions(model, key, jnp.asarray(padded), self.num_draws, self.rowwise))
             yield slice(start, start + len(rows)), f[:, : len(rows)]
 
 
-class in_float64:  # noqa: N801  (reads as a phrase: `with in_float64()`)
-    """A block that computes in float64 with the compilation cache on, changing no global setting."""
-
-    def __enter__(self) -> None:
-        """Turn on."""
-        self._stack = [compilation_cache(), jax.enable_x64(True)]
-        for context in self._stack:
-            context.__enter__()
-
-    def __exit__(self, *failure: object) -> None:
-        """Turn off."""
-        for context in reversed(self._stack):
-            context.__exit__(*failure)  # type: ignore[arg-type]
+@contextmanager
+def in_float64() -> Iterator[None]:
+    """Compute in float64 with the compilation cache on, inside this block; no global setting stays changed."""
+    with compilation_cache(), jax.enable_x64(True):
+        yield
 
 
-def _as_float64(model: Model) -> Model:
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64) if eqx.is_inexact_array_like(leaf) else leaf, model)
+Tree = TypeVar("Tree", bound=eqx.Module)
+
+
+def _as_float64(tree: Tree) -> Tree:
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64) if eqx.is_inexact_array_like(leaf) else leaf, tree)
 
 
 @eqx.filter_jit
@@ -111,7 +109,13 @@ class Predictive:
     """
 
     def __init__(
-        self, draws: FunctionDraws, likelihood: Likelihood, offset: np.ndarray, scale: np.ndarray, *, flat: bool
+        self,
+        draws: FunctionDraws,
+        likelihood: Likelihood,
+        offset: np.ndarray,
+        scale: np.ndarray,
+        *,
+        flat: bool,
     ) -> None:
         """Keep what is needed; each answer is computed when it is asked for."""
         self._draws, self._likelihood, self._flat = draws, likelihood, flat
@@ -272,7 +276,7 @@ def _log_prob(likelihood: Likelihood, f: Float[Array, "S B K"], y: Float[Array, 
 
 
 @eqx.filter_jit
-def _quantile(likelihood: OutputLikelihood, f: Float[Array, "S B K"], level: Array) -> Float[Array, "B K"]:
+def _quantile(likelihood: OutputLikelihood, f: Float[Array, "S B K"], level: Leaf) -> Float[Array, "B K"]:
     """Invert the mixture's distribution function between the draws' own quantiles, which enclose it."""
     each = likelihood.from_uniform(f, jnp.full((f.shape[-1],), level, f.dtype))
     low, high = jnp.min(each, 0) - 1e-9, jnp.max(each, 0) + 1e-9

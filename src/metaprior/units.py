@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from metaprior.leaves import Leaf
+
 #: Standard deviation of q(z) at the start.
 INITIAL_STD = 0.1
 
@@ -16,8 +18,8 @@ INITIAL_STD = 0.1
 class Units(eqx.Module):
     """q(z) = N(mean, std^2) for every unit."""
 
-    mean: Float[Array | np.ndarray, "U Dz"]
-    log_std: Float[Array | np.ndarray, "U Dz"]
+    mean: Float[Leaf, "U Dz"]
+    log_std: Float[Leaf, "U Dz"]
 
     @classmethod
     def initial(cls, num_units: int, latent_dim: int, rng: np.random.Generator) -> "Units":
@@ -39,6 +41,6 @@ class Units(eqx.Module):
         return gaussian_kl(self.mean, self.log_std)
 
 
-def gaussian_kl(mean: Float[Array | np.ndarray, "*s"], log_std: Float[Array | np.ndarray, "*s"]) -> Float[Array, ""]:
+def gaussian_kl(mean: Float[Leaf, "*s"], log_std: Float[Leaf, "*s"]) -> Float[Array, ""]:
     """Return KL[N(mean, std^2) || N(0, 1)], summed: (std^2 + mean^2 - 1) / 2 - log std."""
     return jnp.sum(0.5 * (jnp.exp(2 * log_std) + mean**2 - 1) - log_std)

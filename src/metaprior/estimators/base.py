@@ -178,7 +178,9 @@ class MetaGPEstimator(BaseEstimator):
         if len(pair) != 2:
             raise ValueError(f"weight_kernel: expected one kernel, or a pair (input unit, output unit); got {pair!r}.")
         kernel_in, kernel_out = (kernels.RBF() if k is None else kernels.named(k, "weight_kernel") for k in pair)
-        projection = Projection((self.input_projection,)) if isinstance(self.input_projection, int) else self.input_projection
+        projection = (
+            Projection((self.input_projection,)) if isinstance(self.input_projection, int) else self.input_projection
+        )
         if not (projection is None or isinstance(projection, Projection)):
             raise ValueError(f"input_projection: expected a number of dimensions or a Projection; got {projection!r}.")
         return MetaGPSpec(
@@ -214,7 +216,7 @@ class MetaGPEstimator(BaseEstimator):
         most = weights * (1 if self.input_kernel is None else num_rows)
         if self.num_inducing == "auto":
             return min(50, most)
-        if self.num_inducing > most:
+        if int(self.num_inducing) > most:
             raise ValueError(
                 f"num_inducing: {self.num_inducing} inducing codes are more than there are codes of weights ({most}); "
                 f"give at most {most}."
@@ -224,7 +226,7 @@ class MetaGPEstimator(BaseEstimator):
     def _batch_size(self, num_rows: int) -> int | None:
         if self.batch_size == "auto":
             return None if num_rows <= FULL_BATCH else AUTO_BATCH
-        return None if self.batch_size >= num_rows else int(self.batch_size)
+        return None if int(self.batch_size) >= num_rows else int(self.batch_size)
 
     def _split(self, x: np.ndarray, targets: np.ndarray, seed: int) -> tuple[Data, Callable | None]:
         """Return the data to train on and the rule that may end the run early."""
@@ -237,7 +239,10 @@ class MetaGPEstimator(BaseEstimator):
         if held >= len(x):
             raise ValueError(f"early_stopping: {len(x)} rows are too few to hold out {held} of them.")
         rule = HeldOutScore(
-            self.tol, self.n_iter_no_change, make_data(x[order[:held]], targets[order[:held]], dtype=dtype), make_key(seed)
+            self.tol,
+            self.n_iter_no_change,
+            make_data(x[order[:held]], targets[order[:held]], dtype=dtype),
+            make_key(seed),
         )
         return make_data(x[order[held:]], targets[order[held:]], dtype=dtype), rule
 
@@ -272,9 +277,15 @@ class MetaGPEstimator(BaseEstimator):
     def _check_parameters(self) -> None:
         """Say what is expected of every parameter that is not as expected."""
         hidden = np.atleast_1d(np.asarray(self.hidden_layer_sizes))
-        _expect("hidden_layer_sizes", self.hidden_layer_sizes, "whole numbers of at least 1", bool(
-            hidden.ndim == 1 and (hidden.size == 0 or (np.issubdtype(hidden.dtype, np.integer) and hidden.min() >= 1))
-        ))
+        _expect(
+            "hidden_layer_sizes",
+            self.hidden_layer_sizes,
+            "whole numbers of at least 1",
+            bool(
+                hidden.ndim == 1
+                and (hidden.size == 0 or (np.issubdtype(hidden.dtype, np.integer) and hidden.min() >= 1))
+            ),
+        )
         for name, lowest in [
             ("latent_dim", 1),
             ("max_iter", 1),
@@ -287,11 +298,21 @@ class MetaGPEstimator(BaseEstimator):
             _expect(name, value, f"a whole number of at least {lowest}", _whole(value) and value >= lowest)
         for name in ("num_inducing", "batch_size"):
             value = getattr(self, name)
-            _expect(name, value, "'auto' or a whole number of at least 1", value == "auto" or (_whole(value) and value >= 1))
+            _expect(
+                name,
+                value,
+                "'auto' or a whole number of at least 1",
+                value == "auto" or (_whole(value) and value >= 1),
+            )
         rate, fraction = self.learning_rate_init, self.validation_fraction
         _expect("learning_rate_init", rate, "a positive number", _number(rate) and rate > 0)
         _expect("tol", self.tol, "a number of at least 0", _number(self.tol) and self.tol >= 0)
-        _expect("validation_fraction", fraction, "a number between 0 and 1", _number(fraction) and 0 < fraction < 1)
+        _expect(
+            "validation_fraction",
+            fraction,
+            "a number between 0 and 1",
+            _number(fraction) and 0 < fraction < 1,
+        )
         _expect("dtype", self.dtype, "'float32' or 'float64'", self.dtype in JITTER)
         is_optax = self.optimizer is None or (hasattr(self.optimizer, "init") and hasattr(self.optimizer, "update"))
         _expect("optimizer", self.optimizer, "an optax optimiser, or None for Adam", is_optax)
@@ -341,5 +362,3 @@ def _warn_of_far_codes(model: Model) -> None:
                     UserWarning,
                     stacklevel=4,
                 )
-
-

@@ -33,6 +33,8 @@ class MetaGPClassifier(ClassifierMixin, MetaGPEstimator):
     >>> far_away = model.predict_distribution(100 + X).entropy
     """
 
+    classes_: np.ndarray
+
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the network's posterior.
 

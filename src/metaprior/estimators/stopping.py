@@ -10,9 +10,9 @@ import numpy as np
 
 from metaprior.inference import Batch, Data
 from metaprior.inference.elbo import elbo_terms
+from metaprior.inference.training import STRETCH
 from metaprior.model import Model
 from metaprior.noise import sample_noise
-from metaprior.inference.training import STRETCH
 
 
 class FlatElbo:

@@ -2,7 +2,16 @@
 
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
 from metaprior.inference.recipe import Recipe
-from metaprior.inference.training import ADAM, ConvergenceTrouble, Data, Draws, Fit, Progress, make_data, train
+from metaprior.inference.training import (
+    ADAM,
+    ConvergenceTrouble,
+    Data,
+    Draws,
+    Fit,
+    Progress,
+    make_data,
+    train,
+)
 
 __all__ = [
     "ADAM",

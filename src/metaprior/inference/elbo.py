@@ -8,6 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from metaprior.leaves import Leaf
 from metaprior.model import Model
 from metaprior.noise import Noise
 
@@ -15,9 +16,9 @@ from metaprior.noise import Noise
 class Batch(eqx.Module):
     """Rows of data with what each counts for."""
 
-    x: Float[Array, "B D"]
-    y: Float[Array, "B P"]
-    weight: Float[Array, " B"]
+    x: Float[Leaf, "B D"]
+    y: Float[Leaf, "B P"]
+    weight: Float[Leaf, " B"]
 
 
 def elbo_terms(model: Model, noise: Noise, batch: Batch) -> tuple[dict[str, Float[Array, ""]], Float[Array, ""]]:

@@ -12,19 +12,21 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from metaprior.leaves import Leaf
+
 
 class Recipe(NamedTuple):
     """How a run goes; fractions are of the number of steps."""
 
-    num_steps: int | Array = 3000
-    learning_rate: float | Array = 0.02
-    final_rate: float | Array = 0.01
-    decay_starts: float | Array = 0.7
-    begins: float | Array = 0.0
-    noise_starts: float | Array = 0.2
-    noise_full: float | Array = 0.5
-    kl_starts: float | Array = 0.2
-    kl_full: float | Array = 0.7
+    num_steps: Leaf | int = 3000
+    learning_rate: Leaf | float = 0.02
+    final_rate: Leaf | float = 0.01
+    decay_starts: Leaf | float = 0.7
+    begins: Leaf | float = 0.0
+    noise_starts: Leaf | float = 0.2
+    noise_full: Leaf | float = 0.5
+    kl_starts: Leaf | float = 0.2
+    kl_full: Leaf | float = 0.7
 
     def progress(self, step: Array) -> Float[Array, ""]:
         """Return the fraction of the run that lies behind a step; a warm start begins late in the recipe."""
@@ -45,6 +47,6 @@ class Recipe(NamedTuple):
         return self.learning_rate * shape * ramp(progress, self.begins - 1e-3, self.begins + 0.02)
 
 
-def ramp(progress: Array, start: float | Array, end: float | Array) -> Float[Array, ""]:
+def ramp(progress: Array, start: Leaf | float, end: Leaf | float) -> Float[Array, ""]:
     """Return 0 before `start`, 1 after `end`, a line between."""
     return jnp.clip((progress - start) / jnp.maximum(end - start, 1e-6), 0.0, 1.0)

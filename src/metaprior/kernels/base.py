@@ -17,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from metaprior.leaves import Leaf
+
 Hyper = float | Sequence[float] | np.ndarray | None
 
 
@@ -57,15 +59,11 @@ class Kernel(eqx.Module):
 
     def release_times(self) -> Self:
         """Return a tree like the kernel: the part of training (0 to 1) each leaf is held for; inf if fixed."""
-        return dataclasses.replace(
-            self, **{name: child.release_times() for name, child in self.children().items()}
-        )
+        return dataclasses.replace(self, **{name: child.release_times() for name, child in self.children().items()})
 
     def projected(self) -> Self:
         """Return the kernel with every bounded hyper-parameter moved inside its bounds."""
-        return dataclasses.replace(
-            self, **{name: child.projected() for name, child in self.children().items()}
-        )
+        return dataclasses.replace(self, **{name: child.projected() for name, child in self.children().items()})
 
     def unknown_periods(self) -> bool:
         """Return whether a period is left for the data to say."""
@@ -108,8 +106,8 @@ class Kernel(eqx.Module):
 class HyperKernel(Kernel):
     """A kernel with hyper-parameters of its own: fields called `log_<name>`, each natural value a property `<name>`."""
 
-    fixed: tuple[str, ...] = eqx.field(static=True, default=())
-    bounds: tuple[tuple[str, float, float], ...] = eqx.field(static=True, default=())
+    fixed: tuple[str, ...] = eqx.field(static=True)
+    bounds: tuple[tuple[str, float, float], ...] = eqx.field(static=True)
 
     def hypers(self) -> tuple[str, ...]:
         """Return the names of the hyper-parameters."""
@@ -135,9 +133,11 @@ class HyperKernel(Kernel):
         """Return a copy with some unconstrained leaves replaced (None leaves stay None)."""
         given = {n: v for n, v in leaves.items() if getattr(self, f"log_{n}") is not None}
         names = tuple(given)
-        return eqx.tree_at(
-            lambda k: [getattr(k, f"log_{n}") for n in names], self, [given[n] for n in names]
-        ) if names else self
+        return (
+            eqx.tree_at(lambda k: [getattr(k, f"log_{n}") for n in names], self, [given[n] for n in names])
+            if names
+            else self
+        )
 
     def bound_to(self, num_dims: int) -> Self:
         """Spread scalar ARD hyper-parameters over the dimensions; check the length of given vectors."""
@@ -155,7 +155,7 @@ class HyperKernel(Kernel):
         """Most kernels' hyper-parameters have no unit of length."""
         return self
 
-    def _spread(self, name: str, num_dims: int) -> np.ndarray | Array | None:
+    def _spread(self, name: str, num_dims: int) -> Leaf | None:
         leaf = getattr(self, f"log_{name}")
         if leaf is None:
             return None
@@ -183,9 +183,7 @@ def log_positive(kernel: str, name: str, value: Hyper) -> np.ndarray | None:
         return None
     array = np.asarray(value, dtype=np.float64)
     if array.ndim > 1 or not np.all(np.isfinite(array)) or np.any(array <= 0):
-        raise ValueError(
-            f"{kernel}: {name} must be a positive finite number, or a vector of them; got {value!r}."
-        )
+        raise ValueError(f"{kernel}: {name} must be a positive finite number, or a vector of them; got {value!r}.")
     return np.log(array)
 
 

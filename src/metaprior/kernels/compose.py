@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels.base import HyperKernel, Kernel, log_positive
+from metaprior.leaves import Leaf
 
 
 class _Pair(Kernel):
@@ -83,7 +84,7 @@ class Scaled(HyperKernel):
     """scale * k."""
 
     inner: Kernel
-    log_scale: np.ndarray | Array
+    log_scale: Leaf
 
     def __init__(self, inner: Kernel, scale: float) -> None:
         """Take a kernel and a positive number."""
@@ -115,11 +116,13 @@ class Scaled(HyperKernel):
 
     def _with_inner(self, inner: Kernel) -> Self:
         scaled = Scaled(inner, 1.0)
-        return eqx.tree_at(lambda k: k.log_scale, scaled, self.log_scale)  # type: ignore[return-value]
+        return eqx.tree_at(lambda k: k.log_scale, scaled, self.log_scale)
 
     def release_times(self) -> Self:
         """Those of the kernel, and none for the scale."""
-        return eqx.tree_at(lambda k: k.log_scale, self._with_inner(self.inner.release_times()), np.zeros((), np.float32))
+        return eqx.tree_at(
+            lambda k: k.log_scale, self._with_inner(self.inner.release_times()), np.zeros((), np.float32)
+        )
 
     def projected(self) -> Self:
         """Project the kernel."""

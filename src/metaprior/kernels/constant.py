@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels.base import HyperKernel, checked_bounds, checked_names, log_positive
+from metaprior.leaves import Leaf
 
 
 class Constant(HyperKernel):
     """k(x, x') = value."""
 
-    log_value: np.ndarray | Array
+    log_value: Leaf
 
     def __init__(
         self,

@@ -8,12 +8,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels.base import Hyper, HyperKernel, checked_bounds, checked_names, log_positive
+from metaprior.leaves import Leaf
 
 
 class Linear(HyperKernel):
     """sum_d variance_d x_d x'_d; add a `Constant` for an offset."""
 
-    log_variance: np.ndarray | Array
+    log_variance: Leaf
 
     def __init__(
         self,

@@ -28,6 +28,7 @@ class _Matern(Stationary):
 class Matern12(_Matern):
     """exp(-r): continuous, nowhere smooth."""
 
+    __init__ = Stationary.__init__
     degrees = 1
 
     def of_squared_distance(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
@@ -38,6 +39,7 @@ class Matern12(_Matern):
 class Matern32(_Matern):
     """(1 + sqrt(3) r) exp(-sqrt(3) r): one derivative."""
 
+    __init__ = Stationary.__init__
     degrees = 3
 
     def of_squared_distance(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
@@ -49,6 +51,7 @@ class Matern32(_Matern):
 class Matern52(_Matern):
     """(1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r): two derivatives."""
 
+    __init__ = Stationary.__init__
     degrees = 5
 
     def of_squared_distance(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 
 from metaprior.kernels.base import Hyper, HyperKernel, checked_bounds, checked_names, log_positive
 from metaprior.kernels.rbf import RBF
+from metaprior.leaves import Leaf
 from metaprior.numerics import cosine
 
 #: The part of training for which a period stays where it started.
@@ -26,8 +27,8 @@ class Periodic(HyperKernel):
     `period=None` asks the estimator to find it in the data. The lengthscale has no unit: it is on the circle.
     """
 
-    log_period: np.ndarray | Array | None
-    log_lengthscale: np.ndarray | Array
+    log_period: Leaf | None
+    log_lengthscale: Leaf
 
     def __init__(
         self,

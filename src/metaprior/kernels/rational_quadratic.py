@@ -14,13 +14,14 @@ from jaxtyping import Array, Float
 
 from metaprior.kernels.base import Hyper, checked_bounds, checked_names, log_positive
 from metaprior.kernels.stationary import Stationary
+from metaprior.leaves import Leaf
 from metaprior.numerics import uniform_from_normal
 
 
 class RationalQuadratic(Stationary):
     """(1 + r^2 / (2 alpha))^-alpha."""
 
-    log_alpha: np.ndarray | Array
+    log_alpha: Leaf
 
     def __init__(
         self,

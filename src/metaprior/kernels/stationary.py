@@ -17,6 +17,7 @@ from metaprior.kernels.base import (
     log_positive,
     squared_distance,
 )
+from metaprior.leaves import Leaf
 from metaprior.numerics import cosine
 
 
@@ -26,7 +27,7 @@ class Stationary(HyperKernel):
     `lengthscale=None` means one unit of the (standardised) inputs; a given value is in the units of the data.
     """
 
-    log_lengthscale: np.ndarray | Array
+    log_lengthscale: Leaf
     given: bool = eqx.field(static=True)
 
     def __init__(

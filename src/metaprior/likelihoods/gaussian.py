@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from metaprior.leaves import Leaf
 from metaprior.likelihoods.base import OutputLikelihood
 
 #: The part of training for which a learned noise level is held at its (small) start.
@@ -17,7 +18,7 @@ NOISE_HOLD = 0.8
 class Gaussian(OutputLikelihood):
     """N(y; f, noise^2)."""
 
-    log_noise: Float[Array | np.ndarray, " K"]
+    log_noise: Float[Leaf, " K"]
     learned: bool = eqx.field(static=True, default=True)
 
     @property

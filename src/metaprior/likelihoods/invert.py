@@ -10,7 +10,10 @@ NUM_HALVINGS = 60
 
 
 def invert(
-    cdf: Callable[[Array], Array], level: Float[Array, "*s"], low: Float[Array, "*s"], high: Float[Array, "*s"]
+    cdf: Callable[[Array], Array],
+    level: Float[Array, "*s"],
+    low: Float[Array, "*s"],
+    high: Float[Array, "*s"],
 ) -> Float[Array, "*s"]:
     """Return y with cdf(y) = level between `low` and `high`, to the last bit that bisection reaches."""
 

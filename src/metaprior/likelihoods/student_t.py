@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from metaprior.leaves import Leaf
 from metaprior.likelihoods.base import OutputLikelihood
 from metaprior.likelihoods.gaussian import NOISE_HOLD
 from metaprior.likelihoods.invert import invert
@@ -16,8 +17,8 @@ from metaprior.likelihoods.invert import invert
 class StudentT(OutputLikelihood):
     """t with 2 + excess degrees of freedom (so that the variance exists), scaled and shifted."""
 
-    log_scale: Float[Array | np.ndarray, " K"]
-    log_excess: Float[Array | np.ndarray, ""]
+    log_scale: Float[Leaf, " K"]
+    log_excess: Float[Leaf, ""]
     learned: bool = eqx.field(static=True, default=True)
 
     @property

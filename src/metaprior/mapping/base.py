@@ -50,7 +50,7 @@ class Prior(NamedTuple):
     def cross_aux(self, eps: Float[Array, "B E"]) -> Float[Array, "B M"]:
         """Return a[n, m] = k_aux(eps_n, U_aux,m)."""
         assert self.input_kernel is not None
-        return self.input_kernel(eps, self.mapping.code_aux)
+        return self.input_kernel(eps, self.mapping.input_codes)
 
     def solve(self, v: Float[Array, " M"], f_u: Float[Array, " M"] | None = None) -> Float[Array, " M"]:
         """Return alpha = K_uu^-1 (u - f_u) = L^-T (v - L^-1 f_u)."""

@@ -64,8 +64,10 @@ class Full(Conditional):
             jittered_cholesky(mapping.kernel_out(side_out, side_out), jitter)[0],
             mapping.draw(for_v),
             grid,
-            [prior.weight_noise.std_in(e.z_in)[:, None] * n * prior.weight_noise.std_out(e.z_out)
-             for e, n in zip(ends, white, strict=True)],
+            [
+                prior.weight_noise.std_in(e.z_in)[:, None] * n * prior.weight_noise.std_out(e.z_out)
+                for e, n in zip(ends, white, strict=True)
+            ],
             [mapping.kernel_in(e.z_in, mapping.code_in) for e in ends],
             [mapping.kernel_out(e.z_out, mapping.code_out) for e in ends],
             jitter,
@@ -102,7 +104,7 @@ class FullDraw(ConditionalDraw):
             f_u, f_x, a = f[0, place_in, place_out], f, jnp.ones((1, len(m)), f.dtype)
         else:
             normals = jnp.concatenate([self.grid, rows.reshape(-1, *self.grid.shape[1:])])
-            points = jnp.concatenate([jnp.asarray(mapping.code_aux, eps.dtype), eps])
+            points = jnp.concatenate([jnp.asarray(mapping.input_codes, eps.dtype), eps])
             root_aux = jittered_cholesky(kernel(points, points), self.jitter)[0]
             f = jnp.einsum("ac,kcd,bd->kab", self.root_in, normals, self.root_out)
             f = jnp.einsum("nk,kab->nab", root_aux, f)

@@ -1,5 +1,6 @@
-"""What `diag` and `fitc` share: weights independent given the draw, hence Gaussian pre-activations (local
-reparameterisation).
+"""What `diag` and `fitc` share: weights independent given the draw, hence Gaussian pre-activations.
+
+This is the local reparameterisation:
 
 mean[n,j] = sum_m (h E_in)[n,m] a[n,m] alpha[m] E_out[j,m]                          cost B (I + J) M
 var[n,j]  = sum_i h[n,i]^2 (k(c_ij, c_ij) + sigma_w^2) - explained[n,j]
@@ -90,7 +91,12 @@ class IndependentDraw(ConditionalDraw):
 
     def _blocks(self, layer: int) -> tuple[Array, Array, Array, Array]:
         z_in, z_out, mapping = self.z_in[layer], self.z_out[layer], self.prior.mapping
-        return z_in, z_out, mapping.kernel_in(z_in, mapping.code_in), mapping.kernel_out(z_out, mapping.code_out)
+        return (
+            z_in,
+            z_out,
+            mapping.kernel_in(z_in, mapping.code_in),
+            mapping.kernel_out(z_out, mapping.code_out),
+        )
 
     def moments(self, layer: int, h: Float[Array, "B I"], eps: Float[Array, "B E"]) -> tuple[Array, Array]:
         """Return mean and variance of the pre-activations."""
@@ -101,9 +107,7 @@ class IndependentDraw(ConditionalDraw):
         h2 = h * h
         level = jnp.ones(h.shape[0], h.dtype) if kernel is None else kernel.diagonal(eps)
         total = jnp.outer(level * (h2 @ mapping.kernel_in.diagonal(z_in)), mapping.kernel_out.diagonal(z_out))
-        noise = jnp.outer(
-            h2 @ self.prior.weight_noise.std_in(z_in) ** 2, self.prior.weight_noise.std_out(z_out) ** 2
-        )
+        noise = jnp.outer(h2 @ self.prior.weight_noise.std_in(z_in) ** 2, self.prior.weight_noise.std_out(z_out) ** 2)
         explained = cheaper_order(h.shape[0], e_in, e_out, local=a is not None)(h2, e_in, e_out, a, self.precision)
         return mean, jnp.maximum(total - explained, 0) + noise
 
@@ -150,4 +154,3 @@ def row_normals(wires: Sequence[Wire]) -> int:
 def _root(variance: Array) -> Array:
     # sqrt has no derivative at 0
     return jnp.sqrt(jnp.maximum(variance, jnp.finfo(variance.dtype).tiny * 1e6))
-

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
+from metaprior.leaves import Leaf
 from metaprior.numerics import jittered_inverse_root
 
 #: Standard deviation of q(v) at the start; the prior's is 1.
@@ -22,12 +23,12 @@ class Mapping(eqx.Module):
 
     kernel_in: Kernel
     kernel_out: Kernel
-    code_in: Float[Array | np.ndarray, "M Dz"]
-    code_out: Float[Array | np.ndarray, "M Dz"]
-    code_aux: Float[Array | np.ndarray, "M E"] | None
-    mean: Float[Array | np.ndarray, " M"]
-    log_diagonal: Float[Array | np.ndarray, " M"]
-    below_diagonal: Float[Array | np.ndarray, "M M"]
+    code_in: Float[Leaf, "M Dz"]
+    code_out: Float[Leaf, "M Dz"]
+    code_aux: Float[Leaf, "M E"] | None
+    mean: Float[Leaf, " M"]
+    log_diagonal: Float[Leaf, " M"]
+    below_diagonal: Float[Leaf, "M M"]
 
     @classmethod
     def initial(
@@ -52,6 +53,13 @@ class Mapping(eqx.Module):
         return self.mean.shape[0]
 
     @property
+    def input_codes(self) -> Leaf:
+        """U_aux; only a local mapping has it."""
+        if self.code_aux is None:
+            raise ValueError("this mapping is global: its inducing codes have no block for the input.")
+        return self.code_aux
+
+    @property
     def factor(self) -> Float[Array, "M M"]:
         """T, lower triangular with a positive diagonal."""
         below = np.tril(np.ones(self.below_diagonal.shape, self.mean.dtype), -1)
@@ -61,7 +69,7 @@ class Mapping(eqx.Module):
         """Return K_uu, the element-wise product of the blocks' matrices."""
         gram = self.kernel_in(self.code_in, self.code_in) * self.kernel_out(self.code_out, self.code_out)
         if input_kernel is not None:
-            gram = gram * input_kernel(self.code_aux, self.code_aux)
+            gram = gram * input_kernel(self.input_codes, self.input_codes)
         return gram
 
     def inverse_root(self, input_kernel: Kernel | None, jitter: Float[Array, ""]) -> tuple[Array, Array]:

@@ -35,7 +35,7 @@ class Pathwise(Conditional):
             mapping.kernel_in.num_normals(mapping.code_in.shape[1]),
             mapping.kernel_out.num_normals(mapping.code_out.shape[1]),
         ]
-        rows += [] if input_kernel is None else [input_kernel.num_normals(np.shape(mapping.code_aux)[1])]
+        rows += [] if input_kernel is None else [input_kernel.num_normals(mapping.input_codes.shape[1])]
         return [(r, self.num_features) for r in rows] + [(4, self.num_noise_features)]
 
     def sizes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
@@ -56,7 +56,7 @@ class Pathwise(Conditional):
         right, features_out = _columns(mapping.kernel_out, [e.z_out for e in ends], mapping.code_out, spectral[1])
         features = features_in * features_out
         if prior.input_kernel is not None:
-            features = features * prior.input_kernel.features(mapping.code_aux, spectral[2])
+            features = features * prior.input_kernel.features(mapping.input_codes, spectral[2])
         white_in = [_white(e.wire.inputs, spectral[-1][:2], prior.weight_noise.std_in(e.z_in)) for e in ends]
         white_out = [_white(e.wire.outputs, spectral[-1][2:], prior.weight_noise.std_out(e.z_out)) for e in ends]
         return PathwiseDraw(
@@ -80,7 +80,7 @@ class PathwiseDraw(ConditionalDraw):
     def context(self, eps: Float[Array, "B E"]) -> Array:
         """Return the coefficients at every input, [B, W]; [W] for the global model."""
         kernel = self.prior.input_kernel
-        if kernel is None:
+        if kernel is None or self.spectral_aux is None:
             return self.coefficients
         known = [self.prior.cross_aux(eps), kernel.features(eps, self.spectral_aux)]
         white = self.coefficients.shape[0] - sum(k.shape[1] for k in known)

@@ -9,15 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from metaprior.leaves import Leaf
+
 INITIAL_STD = 0.01
 
 
 class WeightNoise(eqx.Module):
     """sigma_w(code)^2 = std^2 exp(slope_in . z_in) exp(slope_out . z_out), relative to the layer's scale."""
 
-    log_std: Float[Array | np.ndarray, ""]
-    slope_in: Float[Array | np.ndarray, " Dz"] | None
-    slope_out: Float[Array | np.ndarray, " Dz"] | None
+    log_std: Float[Leaf, ""]
+    slope_in: Float[Leaf, " Dz"] | None
+    slope_out: Float[Leaf, " Dz"] | None
 
     @classmethod
     def initial(cls, latent_dim: int, *, heteroscedastic: bool = False, std: float = INITIAL_STD) -> "WeightNoise":

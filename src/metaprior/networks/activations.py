@@ -29,6 +29,4 @@ def activation_named(activation: str | Callable) -> Callable[[Array], Array]:
         return activation
     if isinstance(activation, str) and activation in _ACTIVATIONS:
         return _ACTIVATIONS[activation]
-    raise ValueError(
-        f"activation: expected a function or one of {sorted(_ACTIVATIONS)}; got {activation!r}."
-    )
+    raise ValueError(f"activation: expected a function or one of {sorted(_ACTIVATIONS)}; got {activation!r}.")

@@ -35,7 +35,10 @@ class Dense(Network):
         for size in self.sizes[:-1]:
             starts.append(starts[-1] + size + 1)
         return tuple(
-            Wire(range(starts[l], starts[l] + self.sizes[l] + 1), range(starts[l + 1], starts[l + 1] + self.sizes[l + 1]))
+            Wire(
+                range(starts[l], starts[l] + self.sizes[l] + 1),
+                range(starts[l + 1], starts[l + 1] + self.sizes[l + 1]),
+            )
             for l in range(len(self.sizes) - 1)
         )
 

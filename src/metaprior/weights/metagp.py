@@ -2,7 +2,9 @@
 
 w = s (f(code) + sigma_w noise), code = [z_in, z_out] or, where the layer is local, [z_in, z_out, eps(x)]; every layer
 has a scale s for its weights, 1/sqrt(fan-in) at the start, and one for its biases: so the data can say, for instance,
-that only the input kernel and not the input itself carries the signal. One GP serves all layers (`mapping="global"`) or each has its own
+that only the input kernel and not the input itself carries the signal.
+
+One GP serves all layers (`mapping="global"`) or each has its own
 (`"layer"`); local layers and others never share one, for their codes live in different spaces. One input kernel
 serves the network: separate ones drift apart and cost extrapolation.
 """
@@ -16,6 +18,7 @@ from jaxtyping import Array, Float
 
 from metaprior.inputs import InputMap
 from metaprior.kernels import Kernel
+from metaprior.leaves import Leaf
 from metaprior.mapping import Conditional, ConditionalDraw, Ends, Mapping, Prior, WeightNoise
 from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes
@@ -30,7 +33,7 @@ class MetaGP(WeightModel):
     mappings: tuple[Mapping, ...]
     input_kernel: Kernel | None
     input_map: InputMap
-    log_scale: Float[Array | np.ndarray, "L 2"]
+    log_scale: Float[Leaf, "L 2"]
     weight_noise: WeightNoise
     wires: tuple[Wire, ...] = eqx.field(static=True)
     groups: tuple[tuple[int, ...], ...] = eqx.field(static=True)

@@ -1,0 +1,131 @@
+"""The prior predictive: functions and weights before any data (the paper's figures 2 and 3).
+
+Given unit latents z (drawn, or the user's own), the weights are jointly Gaussian with covariance k_w over their
+codes; the draws here are exact, on the Kronecker grid of `full`, and with an input kernel coherent over x.
+"""
+
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from metaprior import kernels as _kernels
+from metaprior.kernels import Kernel
+from metaprior.mapping import Ends
+from metaprior.networks import Dense
+from metaprior.numerics import jittered_cholesky
+
+
+def draw_latents(sizes: Sequence[int], latent_dim: int = 2, random_state: int = 0) -> np.ndarray:
+    """Draw z ~ N(0, I) for every unit of a dense network with these layer sizes, bias units among them."""
+    return np.random.default_rng(random_state).standard_normal((Dense(sizes).num_units, latent_dim))
+
+
+def weight_covariance(
+    sizes: Sequence[int], latents: np.ndarray, weight_kernel: Kernel | str = "rbf", weight_noise: float = 0.0
+) -> np.ndarray:
+    """Return the covariance of all weights given z, [W, W]: layer after layer, each [inputs, outputs] by rows.
+
+    K_w[(i, j), (i', j')] = k(z_i, z_i') k(z_j, z_j') + weight_noise^2 [same weight]. Costs W^2: for looking at.
+    """
+    z = _checked_latents(sizes, latents)
+    kernel = _kernels.named(weight_kernel, "weight_kernel").bound_to(z.shape[1])
+    with jax.enable_x64(True):
+        ends = _ends(sizes, z)
+        rows_in = jnp.concatenate([jnp.repeat(e.z_in, len(e.z_out), axis=0) for e in ends])
+        rows_out = jnp.concatenate([jnp.tile(e.z_out, (len(e.z_in), 1)) for e in ends])
+        covariance = kernel(rows_in, rows_in) * kernel(rows_out, rows_out)
+        return np.asarray(covariance + weight_noise**2 * jnp.eye(len(rows_in)))
+
+
+def draw_functions(
+    sizes: Sequence[int],
+    x: np.ndarray,
+    latents: np.ndarray,
+    *,
+    weight_kernel: Kernel | str = "rbf",
+    input_kernel: Kernel | str | None = None,
+    activation: str | Callable = "relu",
+    num_functions: int = 40,
+    weight_noise: float = 0.0,
+    scales: Sequence[float] | None = None,
+    random_state: int = 0,
+) -> np.ndarray:
+    """Draw functions from the prior given z, [num_functions, N, outputs].
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Layer sizes from input to output.
+    x : array of shape (N, D)
+        Where the functions are evaluated; kernels act on it as it is.
+    latents : array of shape (units, latent_dim)
+        z, from `draw_latents` or the user's own.
+    weight_kernel, input_kernel : Kernel or str
+        k_w (for both ends of a weight) and, for local functions, k_aux.
+    activation : str or callable
+    num_functions : int
+    weight_noise : float
+        sigma_w, relative to the layer's scale.
+    scales : sequence of float, default=None
+        The scale of every layer's weights and bias; None means 1, the paper's.
+    random_state : int
+    """
+    x = np.asarray(x, np.float64)
+    x = x[:, None] if x.ndim == 1 else x
+    z = _checked_latents(sizes, latents)
+    if x.shape[1] != sizes[0]:
+        raise ValueError(f"x: expected {sizes[0]} columns, the size of the input layer; got {x.shape[1]}.")
+    kernel = _kernels.named(weight_kernel, "weight_kernel").bound_to(z.shape[1])
+    aux = None if input_kernel is None else _kernels.named(input_kernel, "input_kernel").bound_to(x.shape[1])
+    network, layer_scales = (
+        Dense(sizes, activation),
+        np.ones(len(sizes) - 1) if scales is None else np.asarray(scales),
+    )
+    with jax.enable_x64(True):
+        ends, inputs = _ends(sizes, z), jnp.asarray(x)
+        roots_in = _root(kernel, jnp.concatenate([e.z_in for e in ends]))
+        roots_out = _root(kernel, jnp.concatenate([e.z_out for e in ends]))
+        root_aux = jnp.ones((1, 1)) if aux is None else _root(aux, inputs)
+
+        @jax.jit
+        def function(key: jax.Array) -> jax.Array:
+            grid_key, noise_key = jax.random.split(key)
+            normals = jax.random.normal(grid_key, (root_aux.shape[1], roots_in.shape[1], roots_out.shape[1]))
+            f = jnp.einsum("nk,ia,kab,jb->nij", root_aux, roots_in, normals, roots_out)
+            noise = jax.random.normal(noise_key, f.shape[1:])
+            weights = _blocks(f + weight_noise * noise, ends, layer_scales)
+            layers = [
+                lambda h, w=w: jnp.einsum("ni,nij->nj", h, jnp.broadcast_to(w, (len(h), *w.shape[1:]))) for w in weights
+            ]
+            return network(layers, inputs)
+
+        keys = jax.random.split(jax.random.key(random_state), num_functions)
+        return np.asarray(jax.lax.map(function, keys))
+
+
+def _root(kernel: Kernel, points: jax.Array) -> jax.Array:
+    return jittered_cholesky(kernel(points, points), jnp.asarray(1e-10, points.dtype))[0]
+
+
+def _blocks(f: jax.Array, ends: list[Ends], scales: np.ndarray) -> list[jax.Array]:
+    """Cut every layer's own block out of the grid over all units."""
+    rows = np.cumsum([0, *[len(e.z_in) for e in ends]])
+    columns = np.cumsum([0, *[len(e.z_out) for e in ends]])
+    return [f[:, rows[l] : rows[l + 1], columns[l] : columns[l + 1]] * scales[l] for l in range(len(ends))]
+
+
+def _ends(sizes: Sequence[int], z: np.ndarray) -> list[Ends]:
+    wires = Dense(sizes).wires
+    return [Ends(jnp.asarray(z[list(w.inputs)]), jnp.asarray(z[list(w.outputs)]), w) for w in wires]
+
+
+def _checked_latents(sizes: Sequence[int], latents: np.ndarray) -> np.ndarray:
+    z, num_units = np.asarray(latents, np.float64), Dense(sizes).num_units
+    if z.ndim != 2 or z.shape[0] != num_units:
+        raise ValueError(
+            f"latents: expected one row for each of the {num_units} units (bias units among them) of a network "
+            f"{tuple(sizes)}; got shape {z.shape}. `draw_latents` makes them."
+        )
+    return z

@@ -1,0 +1,119 @@
+"""Small weight models with nothing at a special value, and their noise: what the tests of several files need."""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from metaprior.inputs import Projection
+from metaprior.kernels import RBF, Kernel
+from metaprior.mapping import Conditional, Mapping
+from metaprior.networks import Dense
+from metaprior.noise import Noise
+from metaprior.weights import MetaGP, MetaGPSpec, initial_metagp
+
+
+def small_metagp(
+    conditional: Conditional,
+    sizes: Sequence[int] = (2, 3, 2),
+    *,
+    input_kernel: Kernel | None = None,
+    local_layers: tuple[int, ...] | None = None,
+    projection: Projection | None = None,
+    mapping: str = "global",
+    heteroscedastic: bool = False,
+    weight_std: float = 0.3,
+    num_inducing: int = 6,
+    jitter: float = 1e-10,
+    seed: int = 0,
+) -> MetaGP:
+    """A MetaGP whose q(v), codes, scales and weight noise are all random."""
+    rng = np.random.default_rng(seed)
+    spec = MetaGPSpec(
+        num_inducing=num_inducing,
+        kernel_in=RBF([0.9, 1.3]),
+        kernel_out=RBF([1.2, 0.8]),
+        input_kernel=input_kernel,
+        projection=projection,
+        local_layers=local_layers,
+        mapping=mapping,
+        conditional=conditional,
+        heteroscedastic=heteroscedastic,
+        jitter=jitter,
+    )
+    model = initial_metagp(spec, Dense(sizes), rng.standard_normal((20, sizes[0])), rng)
+    slopes = [0.5 * rng.standard_normal(2) for _ in range(2)] if heteroscedastic else [None, None]
+    changed = eqx.tree_at(
+        lambda m: (m.mappings, m.log_scale, m.weight_noise.log_std),
+        model,
+        (
+            tuple(random_mapping(m, rng) for m in model.mappings),
+            0.3 * rng.standard_normal(model.log_scale.shape),
+            np.log(np.full((), weight_std)),
+        ),
+    )
+    if not heteroscedastic:
+        return changed
+    return eqx.tree_at(lambda m: (m.weight_noise.slope_in, m.weight_noise.slope_out), changed, tuple(slopes))
+
+
+def random_mapping(mapping: Mapping, rng: np.random.Generator) -> Mapping:
+    """The mapping with codes that lie well apart and a random q(v)."""
+    codes = [np.asarray(rng.standard_normal(c.shape)) for c in (mapping.code_in, mapping.code_out)]
+    aux = None if mapping.code_aux is None else rng.standard_normal(mapping.code_aux.shape)
+    m = mapping.num_inducing
+    q = rng.standard_normal(m), np.log(rng.uniform(0.3, 1.2, m)), 0.3 * rng.standard_normal((m, m))
+    return Mapping(mapping.kernel_in, mapping.kernel_out, *codes, aux, *q)
+
+
+def noise_of(model: MetaGP, num_rows: int, seed: int | None = None) -> Noise:
+    """One draw's normals; all zero without a seed."""
+    sizes = model.sizes()
+    shapes = (sizes.units,), (sizes.weights,), (sizes.spectral,), (num_rows, sizes.per_row)
+    if seed is None:
+        return Noise(*[jnp.zeros(s) for s in shapes])
+    rng = np.random.default_rng(seed)
+    return Noise(*[jnp.asarray(rng.standard_normal(s)) for s in shapes])
+
+
+def inputs(num_rows: int, num_columns: int, seed: int = 7) -> jax.Array:
+    return jnp.asarray(np.random.default_rng(seed).standard_normal((num_rows, num_columns)))
+
+
+def replace(noise: Noise, **parts: jax.Array) -> Noise:
+    """The noise with some parts changed."""
+    names = tuple(parts)
+    return eqx.tree_at(lambda n: [getattr(n, name) for name in names], noise, [parts[n] for n in names])
+
+
+def flat(weights: Sequence[jax.Array]) -> jax.Array:
+    return jnp.concatenate([w.ravel() for w in weights])
+
+
+@eqx.filter_jit
+def drawn_weights(model: MetaGP, x: jax.Array, noise: Noise) -> jax.Array:
+    """All weights, flat, for every draw along the noise's leading axis."""
+    prepared = model.prepared()
+    return jax.vmap(lambda n: flat(prepared.draw(n).weights(x, n.rows)))(noise)
+
+
+def affine(model: MetaGP, x: jax.Array, spectral: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Weights are mean + map @ normals, z at its mean: return the mean [S, W] and the map [S, W, n].
+
+    An affine function is known from its values at 0 and at the unit vectors. One map for each row of spectral
+    normals; a conditional without them has one.
+    """
+    sizes = model.sizes()
+    spectral = np.zeros((1, sizes.spectral)) if spectral is None else spectral
+    size = sizes.weights + len(x) * sizes.per_row
+    points = np.tile(np.concatenate([np.zeros((1, size)), np.eye(size)]), (len(spectral), 1))
+    noise = Noise(
+        jnp.zeros((len(points), sizes.units)),
+        jnp.asarray(points[:, : sizes.weights]),
+        jnp.asarray(np.repeat(spectral, size + 1, axis=0)),
+        jnp.asarray(points[:, sizes.weights :].reshape(len(points), len(x), sizes.per_row)),
+    )
+    values = np.asarray(drawn_weights(model, x, noise)).reshape(len(spectral), size + 1, -1)
+    return values[:, 0], np.swapaxes(values[:, 1:] - values[:, :1], 1, 2)

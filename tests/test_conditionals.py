@@ -1,0 +1,245 @@
+"""The conditionals against dense Gaussians: `full` and `pathwise` as joint draws of weights, `fitc` and `diag` as moments."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from dense import layer_places, posterior, pushing
+from small import affine, drawn_weights, inputs, noise_of, replace, small_metagp
+
+from metaprior.kernels import RBF, Periodic
+from metaprior.mapping import FITC, Diag, Full, Pathwise
+from metaprior.mapping.independent import (
+    cheaper_order,
+    explained_activation_first,
+    explained_weight_first,
+)
+from metaprior.weights import MetaGP
+
+# Matheron's rule with K_uu + J in the update and K_uu in the draw is off by J A A': |A|^2 is below 1e3 for these
+# models, so a relative jitter of 1e-10 leaves 1e-7; the grid's own 1e-12 leaves less.
+EXACT = {"rtol": 1e-6, "atol": 1e-7}
+# No approximation at all: only rounding, with K_uu's condition number below 1e4.
+ROUNDING = {"rtol": 1e-10, "atol": 1e-10}
+
+ONE_GP, GP_PER_LAYER = {}, {"mapping": "layer"}
+LOCAL = {"input_kernel": RBF([0.9, 1.4])}
+LAST_LOCAL = {"input_kernel": Periodic(2.5, 1.1), "local_layers": (-1,)}
+NOISY = {"heteroscedastic": True}
+LOCAL_NOISY = {**LOCAL, **NOISY, "mapping": "layer"}
+
+x64 = pytest.mark.usefixtures("double")
+
+
+@pytest.fixture
+def double():
+    with jax.enable_x64(True):
+        yield
+
+
+# --- full -------------------------------------------------------------------------------------------------------------
+
+
+@x64
+@pytest.mark.parametrize(
+    "options", [ONE_GP, GP_PER_LAYER, LOCAL, LAST_LOCAL, LOCAL_NOISY], ids=["one", "layer", "local", "last", "noisy"]
+)
+def test_full_conditional_equals_dense_gaussian(options):
+    model, x = small_metagp(Full(jitter=1e-12), **options), inputs(2, 2)
+    mean, linear = (part[0] for part in affine(model, x))
+    dense = posterior("full", model, model.units.mean, np.asarray(x))
+    np.testing.assert_allclose(mean, dense.mean, **ROUNDING)
+    np.testing.assert_allclose(linear @ linear.T, dense.covariance, **EXACT)
+
+
+@x64
+def test_full_covariances_across_layers_and_inputs_are_not_zero_where_one_gp_serves_them():
+    """The claim above would be empty if the dense covariances vanished there."""
+    model, x = small_metagp(Full(), **LOCAL), np.asarray(inputs(2, 2))
+    covariance = posterior("full", model, model.units.mean, x).covariance
+    first, last = (place.reshape(2, -1) for place in layer_places(model, 2))
+    assert np.abs(covariance[np.ix_(first.ravel(), last.ravel())]).max() > 0.1
+    assert np.abs(covariance[np.ix_(first[0], first[1])]).max() > 0.1
+
+
+@x64
+def test_a_row_of_full_has_alone_the_marginal_it_has_among_others():
+    model, x = small_metagp(Full(jitter=1e-12), **LOCAL), inputs(2, 2)
+    mean, linear = (part[0] for part in affine(model, x[1:]))
+    joint = posterior("full", model, model.units.mean, np.asarray(x))
+    second = np.concatenate([place[1].ravel() for place in layer_places(model, 2)])
+    np.testing.assert_allclose(mean, joint.mean[second], **ROUNDING)
+    np.testing.assert_allclose(linear @ linear.T, joint.covariance[np.ix_(second, second)], **EXACT)
+
+
+# --- pathwise ---------------------------------------------------------------------------------------------------------
+
+
+def _path(model: MetaGP, num_rows: int, num_draws: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean [S, W] of the weights given the frequencies, and their covariance's average and standard error."""
+    spectral = np.random.default_rng(3).standard_normal((num_draws, model.sizes().spectral))
+    mean, linear = affine(model, inputs(num_rows, 2), spectral)
+    covariances = linear @ np.swapaxes(linear, 1, 2)
+    return mean, covariances.mean(axis=0), covariances.std(axis=0) / np.sqrt(num_draws)
+
+
+@x64
+@pytest.mark.parametrize("options", [GP_PER_LAYER, LOCAL, LAST_LOCAL], ids=["layer", "local", "last"])
+def test_pathwise_has_the_dense_mean_and_full_covariance(options):
+    model = small_metagp(Pathwise(num_features=8, num_noise_features=8), weight_std=0.5, **options)
+    mean, covariance, error = _path(model, num_rows=2, num_draws=3000)
+    dense = posterior("full", model, model.units.mean, np.asarray(inputs(2, 2)))
+    np.testing.assert_allclose(mean, np.broadcast_to(dense.mean, mean.shape), **ROUNDING)
+    assert np.max(error) < 0.05 * np.max(np.abs(dense.covariance))  # enough draws to see a missing part
+    np.testing.assert_array_less(np.abs(covariance - dense.covariance), 5 * error + 1e-7)
+
+
+@x64
+@pytest.mark.parametrize("options", [ONE_GP, NOISY], ids=["equal", "heteroscedastic"])
+def test_pathwise_weight_noise_is_white_with_the_dense_variances(options):
+    """Both with the same frequencies: what the weight noise adds is sigma_w^2 on the diagonal and nothing beside."""
+    conditional = Pathwise(num_features=1, num_noise_features=16)
+    loud = small_metagp(conditional, weight_std=0.7, **options)
+    silent = eqx.tree_at(lambda m: m.weight_noise.log_std, loud, np.full((), -np.inf))
+    spectral = np.random.default_rng(3).standard_normal((3000, loud.sizes().spectral))
+    covariances = []
+    for model in (loud, silent):
+        linear = affine(model, inputs(1, 2), spectral)[1]
+        covariances.append(linear @ np.swapaxes(linear, 1, 2))
+    added = covariances[0] - covariances[1]
+    error = added.std(axis=0) / np.sqrt(len(added))
+    dense = [posterior("full", m, m.units.mean).covariance for m in (loud, silent)]
+    assert np.max(error) < 0.05 * np.max(dense[0] - dense[1])
+    np.testing.assert_array_less(np.abs(added.mean(axis=0) - (dense[0] - dense[1])), 5 * error + 1e-7)
+
+
+@x64
+@pytest.mark.parametrize("conditional", [Pathwise(num_features=4), Full(jitter=1e-12)], ids=["pathwise", "full"])
+def test_weights_at_inducing_codes_are_u(conditional):
+    """With no weight noise, a weight whose code is the m-th inducing code is u_m, whatever the prior's draw."""
+    model = small_metagp(conditional)
+    model = eqx.tree_at(lambda m: m.weight_noise.log_std, model, np.full((), -np.inf))
+    wire, z = model.wires[0], model.units.mean
+    pairs = [(i, j) for i in wire.inputs for j in wire.outputs][: model.mappings[0].num_inducing]
+    codes = tuple(z[list(side)] for side in zip(*pairs, strict=True))
+    model = eqx.tree_at(lambda m: (m.mappings[0].code_in, m.mappings[0].code_out), model, codes)
+    noise = noise_of(model, 1, seed=1)
+    noise = replace(noise, units=0 * noise.units)
+    weights = drawn_weights(model, inputs(1, 2), jax.tree.map(lambda n: n[None], noise))[0]
+    root = np.linalg.cholesky(np.asarray(model.mappings[0].gram(None)))
+    u = root @ np.asarray(model.mappings[0].draw(noise.weights[: len(pairs)]))
+    scale = np.exp([model.log_scale[0][int(i == wire.inputs[-1])] for i, _ in pairs])
+    # `full` meets every code twice in its grid: the two values differ by the root of its jitter, times |A|
+    np.testing.assert_allclose(weights[: len(pairs)], scale * u, atol=1e-4 if isinstance(conditional, Full) else 1e-6)
+
+
+# --- fitc and diag ----------------------------------------------------------------------------------------------------
+
+
+@eqx.filter_jit
+def _moments(model: MetaGP, noise, x, activations):
+    """Mean and variance of every layer's pre-activations, by layer; noise with a leading axis."""
+    prepared = model.prepared()
+
+    def one(n):
+        draw, found = prepared.draw(n), {}
+        for group, layers in enumerate(model.groups):
+            for place, layer in enumerate(layers):
+                weight, bias = jnp.exp(jnp.asarray(model.log_scale[layer]))
+                h = activations[layer]
+                h = jnp.concatenate([h[:, :-1] * weight, h[:, -1:] * bias], axis=1)
+                found[layer] = draw.draws[group].moments(place, h, x)
+        return [found[layer] for layer in range(len(model.wires))]
+
+    return jax.vmap(one)(noise)
+
+
+def _activations(model: MetaGP, num_rows: int) -> list[jax.Array]:
+    return [inputs(num_rows, len(w.inputs), seed=20 + layer) for layer, w in enumerate(model.wires)]
+
+
+def _given_v(model: MetaGP, normals: np.ndarray) -> MetaGP:
+    """The model with q(v) a point: what `fitc` draws with these normals."""
+    mappings, start = [], 0
+    for m in model.mappings:
+        v = np.asarray(m.draw(jnp.asarray(normals[start : start + m.num_inducing])))
+        point = (v, np.full_like(v, -np.inf), np.zeros_like(m.below_diagonal))
+        mappings.append(eqx.tree_at(lambda n: (n.mean, n.log_diagonal, n.below_diagonal), m, point))
+        start += m.num_inducing
+    return eqx.tree_at(lambda m: m.mappings, model, tuple(mappings))
+
+
+INDEPENDENT = pytest.mark.parametrize(
+    "options", [ONE_GP, LAST_LOCAL, LOCAL_NOISY], ids=["one", "last local", "local noisy"]
+)
+
+
+@x64
+@INDEPENDENT
+def test_diag_moments_equal_dense(options):
+    model, x = small_metagp(Diag(), **options), inputs(4, 2)
+    h = _activations(model, 4)
+    noise = jax.tree.map(lambda n: n[None], noise_of(model, 4))
+    dense = posterior("diag", model, model.units.mean, np.asarray(x))
+    for layer, (mean, variance) in enumerate(_moments(model, noise, x, h)):
+        push = pushing(model, layer, np.asarray(h[layer]))
+        np.testing.assert_allclose(mean[0], push @ dense.mean, **ROUNDING)
+        covariance = push @ dense.covariance @ np.swapaxes(push, 1, 2)
+        np.testing.assert_allclose(variance[0], np.diagonal(covariance, axis1=1, axis2=2), **ROUNDING)
+
+
+@x64
+@INDEPENDENT
+def test_fitc_moments_equal_dense_given_u_and_integrated_over_u(options):
+    model, x = small_metagp(FITC(), **options), inputs(4, 2)
+    h, size = _activations(model, 4), model.sizes().weights
+    normals = np.random.default_rng(1).standard_normal(size)
+    points = np.concatenate([normals[None], np.zeros((1, size)), np.eye(size)])
+    noise = jax.tree.map(lambda n: jnp.broadcast_to(n, (len(points), *n.shape)), noise_of(model, 4))
+    found = _moments(model, replace(noise, weights=jnp.asarray(points)), x, h)
+    given = posterior("fitc", _given_v(model, normals), model.units.mean, np.asarray(x))
+    integrated = posterior("fitc", model, model.units.mean, np.asarray(x))
+    for layer, (mean, variance) in enumerate(found):
+        push = pushing(model, layer, np.asarray(h[layer]))
+        np.testing.assert_allclose(mean[0], push @ given.mean, **ROUNDING)
+        np.testing.assert_allclose(_each_diagonal(variance[0]), _pushed(push, given.covariance), **ROUNDING)
+        linear = np.moveaxis(np.asarray(mean[2:] - mean[1]), 0, -1)  # [B, J, normals]: the mean is affine in them
+        covariance = linear @ np.swapaxes(linear, 1, 2) + _each_diagonal(variance[1])
+        np.testing.assert_allclose(mean[1], push @ integrated.mean, **ROUNDING)
+        np.testing.assert_allclose(covariance, _pushed(push, integrated.covariance), **ROUNDING)
+
+
+def _each_diagonal(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values)[:, :, None] * np.eye(values.shape[1])
+
+
+def _pushed(push: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    return push @ covariance @ np.swapaxes(push, 1, 2)
+
+
+@x64
+@pytest.mark.parametrize("local", [False, True], ids=["global", "local"])
+def test_weight_first_equals_activation_first(local):
+    rng = np.random.default_rng(0)
+    h2, e_in, e_out = (jnp.asarray(rng.uniform(size=s)) for s in ((7, 4), (4, 6), (3, 6)))
+    a = jnp.asarray(rng.uniform(size=(7, 6))) if local else None
+    precision = rng.standard_normal((6, 6))
+    arguments = (h2, e_in, e_out, a, jnp.asarray(precision @ precision.T))
+    written_out = np.einsum(
+        "ni,im,ik,jm,jk,nm,nk,mk->nj", h2, e_in, e_in, e_out, e_out, *([np.ones((7, 6)) if a is None else a] * 2),
+        arguments[-1], optimize=True,
+    )  # fmt: skip
+    np.testing.assert_allclose(explained_weight_first(*arguments), written_out, rtol=1e-10)
+    np.testing.assert_allclose(explained_activation_first(*arguments), written_out, rtol=1e-10)
+
+
+@pytest.mark.parametrize("local", [False, True], ids=["global", "local"])
+@pytest.mark.parametrize("shape", [(1, 784, 100, 50), (1000, 3, 2, 10), (64, 1, 5, 20), (64, 20, 20, 20)])
+def test_cheaper_order_takes_fewer_operations(shape, local):
+    num_rows, num_in, num_out, m = shape
+    weights = num_in * num_out
+    weight_first = num_rows * weights * m**2 if local else weights * m**2 + num_rows * weights
+    activation_first = num_rows * (num_in + num_out) * m**2
+    expected = explained_weight_first if weight_first < activation_first else explained_activation_first
+    assert cheaper_order(num_rows, np.zeros((num_in, m)), np.zeros((num_out, m)), local=local) is expected
