@@ -46,8 +46,8 @@ class Projection:
 class InputMap(eqx.Module):
     """eps = g(V_k ... g(V_1 x)) with q(V); no maps at all means eps = x."""
 
-    means: tuple[Float[Leaf, "Dout Din"], ...]
-    log_stds: tuple[Float[Leaf, "Dout Din"], ...]
+    means: tuple[Leaf, ...]
+    log_stds: tuple[Leaf, ...]
     activation: Callable[[Array], Array] = eqx.field(static=True)
 
     @classmethod

@@ -6,7 +6,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any
 
 import jax
 import numpy as np
@@ -114,7 +114,7 @@ class MetaGPEstimator(BaseEstimator):
                 ) from error
             raise
 
-    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> Self:
+    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
         """Build or continue a model and train it on raw inputs and (standardised) targets."""
         self._check_parameters()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -141,7 +141,6 @@ class MetaGPEstimator(BaseEstimator):
                     stop_when=stop_when,
                 )
         self._keep(fit, seed)
-        return self
 
     def _keep(self, fit: Fit, seed: int) -> None:
         """Store the result as NumPy arrays: it pickles, and nothing of it lives on a device."""

@@ -1,6 +1,6 @@
 """The classifier: a network with a Gaussian-process weight prior behind scikit-learn's words."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -35,7 +35,7 @@ class MetaGPClassifier(ClassifierMixin, MetaGPEstimator):
 
     classes_: np.ndarray
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> "MetaGPClassifier":
         """Fit the network's posterior.
 
         Parameters
@@ -57,7 +57,8 @@ class MetaGPClassifier(ClassifierMixin, MetaGPEstimator):
             raise ValueError(f"warm_start: expected the classes of the last fit, {self.classes_}; got {classes}.")
         self.classes_ = classes
         likelihood = Bernoulli() if len(classes) == 2 else Categorical()
-        return self._fit(X, labels[:, None].astype(np.float64), likelihood, 1 if len(classes) == 2 else len(classes))
+        self._fit(X, labels[:, None].astype(np.float64), likelihood, 1 if len(classes) == 2 else len(classes))
+        return self
 
     def _predictive(self, draws: FunctionDraws) -> Predictive:
         return Predictive(draws, self.model_.likelihood, np.zeros(1), np.ones(1), flat=True)

@@ -1,7 +1,7 @@
 """The regressor: a network with a Gaussian-process weight prior behind scikit-learn's words."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import optax
@@ -172,7 +172,7 @@ class MetaGPRegressor(RegressorMixin, MetaGPEstimator):
         tags.target_tags.positive_only = self.likelihood == "poisson"
         return tags
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> "MetaGPRegressor":
         """Fit the network's posterior.
 
         Parameters
@@ -191,7 +191,8 @@ class MetaGPRegressor(RegressorMixin, MetaGPEstimator):
             self.y_offset_, self.y_scale_ = self._target_units(columns)
         likelihood = self._likelihood()
         self._flat = flat
-        return self._fit(X, (columns - self.y_offset_) / self.y_scale_, likelihood, columns.shape[1])
+        self._fit(X, (columns - self.y_offset_) / self.y_scale_, likelihood, columns.shape[1])
+        return self
 
     def _target_units(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.likelihood == "poisson":

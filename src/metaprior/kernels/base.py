@@ -9,7 +9,7 @@ weight codes, whose kernel is a product over blocks, gets draws in which the blo
 import abc
 import dataclasses
 from collections.abc import Sequence
-from typing import Self
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -19,6 +19,7 @@ from jaxtyping import Array, Float
 
 from metaprior.leaves import Leaf
 
+H = TypeVar("H", bound="HyperKernel")
 Hyper = float | Sequence[float] | np.ndarray | None
 
 
@@ -30,11 +31,11 @@ class Kernel(eqx.Module):
     """
 
     @abc.abstractmethod
-    def __call__(self, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return the cross-matrix k(a, b)."""
 
     @abc.abstractmethod
-    def diagonal(self, a: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return k(a_n, a_n)."""
 
     @abc.abstractmethod
@@ -42,26 +43,26 @@ class Kernel(eqx.Module):
         """Return how many standard normals one random feature takes."""
 
     @abc.abstractmethod
-    def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
+    def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """Return F random features, zero-mean, each with E[psi(x) psi(x')] = k(x, x') over the normals."""
 
     @abc.abstractmethod
-    def bound_to(self, num_dims: int) -> Self:
+    def bound_to(self, num_dims: int) -> "Kernel":
         """Return the kernel with its hyper-parameters spread over `num_dims` dimensions."""
 
     @abc.abstractmethod
-    def standardised(self, scale: np.ndarray) -> Self:
+    def standardised(self, scale: np.ndarray) -> "Kernel":
         """Return the kernel for inputs divided by `scale`: what the user gave in data units is converted."""
 
-    def unstandardised(self, scale: np.ndarray) -> Self:
+    def unstandardised(self, scale: np.ndarray) -> "Kernel":
         """Return the kernel in data units again: the inverse of `standardised`."""
         return self.standardised(1.0 / np.asarray(scale))
 
-    def release_times(self) -> Self:
+    def release_times(self) -> "Kernel":
         """Return a tree like the kernel: the part of training (0 to 1) each leaf is held for; inf if fixed."""
         return dataclasses.replace(self, **{name: child.release_times() for name, child in self.children().items()})
 
-    def projected(self) -> Self:
+    def projected(self) -> "Kernel":
         """Return the kernel with every bounded hyper-parameter moved inside its bounds."""
         return dataclasses.replace(self, **{name: child.projected() for name, child in self.children().items()})
 
@@ -117,19 +118,19 @@ class HyperKernel(Kernel):
         """Return the part of training for which a hyper-parameter is held at its start."""
         return 0.0
 
-    def release_times(self) -> Self:
+    def release_times(self: H) -> H:
         """Return the hold of every hyper-parameter; inf where it is fixed."""
         times = {n: np.inf if n in self.fixed else self.hold(n) for n in self.hypers()}
         return self.with_leaves({n: np.asarray(times[n], np.float32) for n in self.hypers()})
 
-    def projected(self) -> Self:
+    def projected(self: H) -> H:
         """Clip the bounded leaves."""
         limits = {name: (lo, hi) for name, lo, hi in self.bounds}
         return self.with_leaves(
             {n: jnp.clip(getattr(self, f"log_{n}"), np.log(lo), np.log(hi)) for n, (lo, hi) in limits.items()}
         )
 
-    def with_leaves(self, leaves: dict) -> Self:
+    def with_leaves(self: H, leaves: dict) -> H:
         """Return a copy with some unconstrained leaves replaced (None leaves stay None)."""
         given = {n: v for n, v in leaves.items() if getattr(self, f"log_{n}") is not None}
         names = tuple(given)
@@ -139,7 +140,7 @@ class HyperKernel(Kernel):
             else self
         )
 
-    def bound_to(self, num_dims: int) -> Self:
+    def bound_to(self: H, num_dims: int) -> H:
         """Spread scalar ARD hyper-parameters over the dimensions; check the length of given vectors."""
         return self.with_leaves({n: self._spread(n, num_dims) for n in self.per_dimension()})
 
@@ -151,7 +152,7 @@ class HyperKernel(Kernel):
         """Return the names of the hyper-parameters with one value a dimension."""
         return ()
 
-    def standardised(self, scale: np.ndarray) -> Self:
+    def standardised(self: H, scale: np.ndarray) -> H:
         """Most kernels' hyper-parameters have no unit of length."""
         return self
 
@@ -184,7 +185,7 @@ def log_positive(kernel: str, name: str, value: Hyper) -> np.ndarray | None:
     array = np.asarray(value, dtype=np.float64)
     if array.ndim > 1 or not np.all(np.isfinite(array)) or np.any(array <= 0):
         raise ValueError(f"{kernel}: {name} must be a positive finite number, or a vector of them; got {value!r}.")
-    return np.log(array)
+    return np.asarray(np.log(array))
 
 
 def checked_names(kernel: str, known: tuple[str, ...], fixed: Sequence[str]) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """Kernels made of kernels: sums, products, scalings, a choice of dimensions, and any matrix-valued function."""
 
 from collections.abc import Callable
-from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -20,20 +19,20 @@ class _Pair(Kernel):
         """Both kernels' own."""
         return self.left.num_normals(num_dims) + self.right.num_normals(num_dims)
 
-    def both_features(self, a: Array, normals: Array) -> tuple[Array, Array]:
+    def both_features(self, a: Leaf, normals: Leaf) -> tuple[Array, Array]:
         """Return independent features of the two."""
         split = self.left.num_normals(a.shape[1])
         return self.left.features(a, normals[:split]), self.right.features(a, normals[split:])
 
-    def bound_to(self, num_dims: int) -> Self:
+    def bound_to(self, num_dims: int) -> "_Pair":
         """Bind both."""
         return type(self)(self.left.bound_to(num_dims), self.right.bound_to(num_dims))
 
-    def standardised(self, scale: np.ndarray) -> Self:
+    def standardised(self, scale: np.ndarray) -> "_Pair":
         """Convert both."""
         return type(self)(self.left.standardised(scale), self.right.standardised(scale))
 
-    def unstandardised(self, scale: np.ndarray) -> Self:
+    def unstandardised(self, scale: np.ndarray) -> "_Pair":
         """Convert both back."""
         return type(self)(self.left.unstandardised(scale), self.right.unstandardised(scale))
 
@@ -41,15 +40,15 @@ class _Pair(Kernel):
 class Sum(_Pair):
     """k1 + k2."""
 
-    def __call__(self, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return the sum."""
         return self.left(a, b) + self.right(a, b)
 
-    def diagonal(self, a: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return the sum."""
         return self.left.diagonal(a) + self.right.diagonal(a)
 
-    def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
+    def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """Return the sum: independent and zero-mean, so the covariances add."""
         left, right = self.both_features(a, normals)
         return left + right
@@ -62,15 +61,15 @@ class Sum(_Pair):
 class Product(_Pair):
     """k1 * k2."""
 
-    def __call__(self, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return the product."""
         return self.left(a, b) * self.right(a, b)
 
-    def diagonal(self, a: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return the product."""
         return self.left.diagonal(a) * self.right.diagonal(a)
 
-    def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
+    def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """Return the product: independent, so the covariances multiply."""
         left, right = self.both_features(a, normals)
         return left * right
@@ -98,11 +97,11 @@ class Scaled(HyperKernel):
         """The factor."""
         return jnp.exp(self.log_scale)
 
-    def __call__(self, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return scale * k(a, b)."""
         return self.scale * self.inner(a, b)
 
-    def diagonal(self, a: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return scale * k(a, a)."""
         return self.scale * self.inner.diagonal(a)
 
@@ -110,21 +109,21 @@ class Scaled(HyperKernel):
         """Those of the kernel."""
         return self.inner.num_normals(num_dims)
 
-    def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
+    def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """Return the kernel's features times the root of the scale."""
         return jnp.sqrt(self.scale) * self.inner.features(a, normals)
 
-    def _with_inner(self, inner: Kernel) -> Self:
+    def _with_inner(self, inner: Kernel) -> "Scaled":
         scaled = Scaled(inner, 1.0)
         return eqx.tree_at(lambda k: k.log_scale, scaled, self.log_scale)
 
-    def release_times(self) -> Self:
+    def release_times(self) -> "Scaled":
         """Those of the kernel, and none for the scale."""
         return eqx.tree_at(
             lambda k: k.log_scale, self._with_inner(self.inner.release_times()), np.zeros((), np.float32)
         )
 
-    def projected(self) -> Self:
+    def projected(self) -> "Scaled":
         """Project the kernel."""
         return self._with_inner(self.inner.projected())
 
@@ -132,15 +131,15 @@ class Scaled(HyperKernel):
         """Fill in the kernel's periods."""
         return self._with_inner(self.inner.with_periods(periods))
 
-    def bound_to(self, num_dims: int) -> Self:
+    def bound_to(self, num_dims: int) -> "Scaled":
         """Bind the kernel."""
         return self._with_inner(self.inner.bound_to(num_dims))
 
-    def standardised(self, scale: np.ndarray) -> Self:
+    def standardised(self, scale: np.ndarray) -> "Scaled":
         """Convert the kernel."""
         return self._with_inner(self.inner.standardised(scale))
 
-    def unstandardised(self, scale: np.ndarray) -> Self:
+    def unstandardised(self, scale: np.ndarray) -> "Scaled":
         """Convert the kernel back."""
         return self._with_inner(self.inner.unstandardised(scale))
 
@@ -162,11 +161,11 @@ class ActiveDims(Kernel):
             raise ValueError(f"ActiveDims: dims must be column numbers (0, 1, ...); got {dims!r}.")
         self.inner, self.dims = inner, tuple(int(d) for d in dims)
 
-    def __call__(self, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return k on the columns."""
         return self.inner(a[:, list(self.dims)], b[:, list(self.dims)])
 
-    def diagonal(self, a: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return k on the columns."""
         return self.inner.diagonal(a[:, list(self.dims)])
 
@@ -174,7 +173,7 @@ class ActiveDims(Kernel):
         """Those of the kernel in fewer dimensions."""
         return self.inner.num_normals(len(self.dims))
 
-    def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
+    def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """Return the kernel's features on the columns."""
         return self.inner.features(a[:, list(self.dims)], normals)
 
@@ -182,7 +181,7 @@ class ActiveDims(Kernel):
         """Fill in the kernel's periods from its columns' own."""
         return type(self)(self.inner.with_periods(periods[list(self.dims)]), self.dims)
 
-    def bound_to(self, num_dims: int) -> Self:
+    def bound_to(self, num_dims: int) -> "ActiveDims":
         """Bind the kernel to the number of its columns."""
         if max(self.dims) >= num_dims:
             raise ValueError(
@@ -190,11 +189,11 @@ class ActiveDims(Kernel):
             )
         return type(self)(self.inner.bound_to(len(self.dims)), self.dims)
 
-    def standardised(self, scale: np.ndarray) -> Self:
+    def standardised(self, scale: np.ndarray) -> "ActiveDims":
         """Convert the kernel with its columns' scales."""
         return type(self)(self.inner.standardised(np.asarray(scale)[list(self.dims)]), self.dims)
 
-    def unstandardised(self, scale: np.ndarray) -> Self:
+    def unstandardised(self, scale: np.ndarray) -> "ActiveDims":
         """Convert the kernel back with its columns' scales."""
         return type(self)(self.inner.unstandardised(np.asarray(scale)[list(self.dims)]), self.dims)
 
@@ -208,11 +207,11 @@ class Custom(Kernel):
 
     function: Callable[[Array, Array], Array] = eqx.field(static=True)
 
-    def __call__(self, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return the function's matrix."""
         return self.function(a, b)
 
-    def diagonal(self, a: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return the function, a point at a time."""
         import jax
 
@@ -225,19 +224,19 @@ class Custom(Kernel):
             "it; take conditional='diag', 'fitc' or 'full'."
         )
 
-    def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
+    def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """A custom kernel has no features."""
         self.num_normals(a.shape[1])
         raise AssertionError("unreachable")
 
-    def bound_to(self, num_dims: int) -> Self:
+    def bound_to(self, num_dims: int) -> "Custom":
         """Nothing to bind."""
         return self
 
-    def standardised(self, scale: np.ndarray) -> Self:
+    def standardised(self, scale: np.ndarray) -> "Custom":
         """The function sees standardised inputs as they are."""
         return self
 
-    def unstandardised(self, scale: np.ndarray) -> Self:
+    def unstandardised(self, scale: np.ndarray) -> "Custom":
         """The function sees standardised inputs as they are."""
         return self

@@ -34,11 +34,11 @@ class Constant(HyperKernel):
         """The covariance of any two points."""
         return jnp.exp(self.log_value)
 
-    def __call__(self, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return the value everywhere."""
         return jnp.full((a.shape[0], b.shape[0]), self.value, a.dtype)
 
-    def diagonal(self, a: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return the value everywhere."""
         return jnp.full(a.shape[0], self.value, a.dtype)
 
@@ -46,7 +46,7 @@ class Constant(HyperKernel):
         """A sign."""
         return 1
 
-    def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
+    def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """Return a random sign times the root of the value: zero-mean, with exactly this square."""
         sign = jnp.where(normals[0] >= 0, 1, -1).astype(a.dtype)
         return jnp.broadcast_to(jnp.sqrt(self.value) * sign, (a.shape[0], normals.shape[1]))

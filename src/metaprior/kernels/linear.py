@@ -1,7 +1,6 @@
 """The linear kernel: sum_d variance_d x_d x'_d. Straight lines through the origin."""
 
 from collections.abc import Sequence
-from typing import Self
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,11 +33,11 @@ class Linear(HyperKernel):
         """The variance of the slopes."""
         return jnp.exp(self.log_variance)
 
-    def __call__(self, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return a diag(variance) b'."""
         return (a * self.variance) @ b.T
 
-    def diagonal(self, a: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return sum_d variance_d a_d^2."""
         return jnp.sum(self.variance * a * a, axis=1)
 
@@ -46,7 +45,7 @@ class Linear(HyperKernel):
         """A slope a dimension."""
         return num_dims
 
-    def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
+    def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """Return random straight lines."""
         return (a * jnp.sqrt(self.variance)) @ normals
 
@@ -54,6 +53,6 @@ class Linear(HyperKernel):
         """One variance a dimension."""
         return ("variance",)
 
-    def standardised(self, scale: np.ndarray) -> Self:
+    def standardised(self, scale: np.ndarray) -> "Linear":
         """A slope a data unit becomes a slope a standardised unit."""
         return self.with_leaves({"variance": self.log_variance + 2 * np.log(scale)})

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from metaprior.kernels.stationary import Stationary
+from metaprior.leaves import Leaf
 
 
 class _Matern(Stationary):
@@ -19,7 +20,7 @@ class _Matern(Stationary):
         """Normals of the chi^2."""
         return self.degrees
 
-    def spectral_scale(self, normals: Float[Array, "R F"]) -> tuple[Float[Array, " F"], Float[Array, " F"]]:
+    def spectral_scale(self, normals: Float[Leaf, "R F"]) -> tuple[Float[Array, " F"], Float[Array, " F"]]:
         """Return sqrt(2 nu / chi^2), bounded away from infinity, and unit weights."""
         mean_square = jnp.mean(normals**2, axis=0)
         return 1 / jnp.sqrt(jnp.maximum(mean_square, 1e-6)), jnp.ones_like(mean_square)

@@ -6,7 +6,6 @@ of the data when none is given, and is held for the first part of training.
 """
 
 from collections.abc import Sequence
-from typing import Self
 
 import jax.numpy as jnp
 import numpy as np
@@ -60,7 +59,7 @@ class Periodic(HyperKernel):
             )
         return jnp.exp(self.log_period)
 
-    def circle(self, a: Float[Array, "N D"]) -> Float[Array, "N D2"]:
+    def circle(self, a: Float[Leaf, "N D"]) -> Float[Array, "N D2"]:
         """Return (cos, sin)(2 pi x / period) for every dimension."""
         angle = 2 * np.pi * a / self.period
         return jnp.concatenate([cosine(angle), cosine(angle - np.pi / 2)], axis=1)
@@ -69,12 +68,12 @@ class Periodic(HyperKernel):
         lengthscale = jnp.atleast_1d(self.log_lengthscale)
         return RBF().with_leaves({"lengthscale": jnp.concatenate([lengthscale, lengthscale])})
 
-    def __call__(self, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return the RBF on the circles."""
         kernel = self.bound_to(a.shape[1]) if np.ndim(self.log_lengthscale) == 0 else self
         return kernel._on_circle()(kernel.circle(a), kernel.circle(b))
 
-    def diagonal(self, a: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return ones."""
         return jnp.ones(a.shape[0], a.dtype)
 
@@ -82,7 +81,7 @@ class Periodic(HyperKernel):
         """Those of an RBF in twice the dimensions."""
         return 2 * num_dims + 1
 
-    def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
+    def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """Return the RBF's features on the circles."""
         kernel = self.bound_to(a.shape[1]) if np.ndim(self.log_lengthscale) == 0 else self
         return kernel._on_circle().features(kernel.circle(a), normals)
@@ -95,7 +94,7 @@ class Periodic(HyperKernel):
         """The period is held at first."""
         return PERIOD_HOLD if name == "period" else 0.0
 
-    def standardised(self, scale: np.ndarray) -> Self:
+    def standardised(self, scale: np.ndarray) -> "Periodic":
         """Convert the period."""
         return self if self.log_period is None else self.with_leaves({"period": self.log_period - np.log(scale)})
 

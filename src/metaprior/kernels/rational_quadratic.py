@@ -53,7 +53,7 @@ class RationalQuadratic(Stationary):
         """One for the cube, one for the power of a uniform."""
         return 2
 
-    def spectral_scale(self, normals: Float[Array, "R F"]) -> tuple[Float[Array, " F"], Float[Array, " F"]]:
+    def spectral_scale(self, normals: Float[Leaf, "R F"]) -> tuple[Float[Array, " F"], Float[Array, " F"]]:
         """Return sqrt(tau) and the density ratio of tau."""
         shape = self.alpha + 1  # Gamma(alpha) = Gamma(alpha + 1) * U^(1/alpha)
         d = shape - 1.0 / 3

@@ -2,7 +2,6 @@
 
 import abc
 from collections.abc import Sequence
-from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -54,7 +53,7 @@ class Stationary(HyperKernel):
     def of_squared_distance(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
         """Return the kernel at a squared scaled distance."""
 
-    def spectral_scale(self, normals: Float[Array, "R F"]) -> tuple[Float[Array, " F"], Float[Array, " F"]]:
+    def spectral_scale(self, normals: Float[Leaf, "R F"]) -> tuple[Float[Array, " F"], Float[Array, " F"]]:
         """Return (spread of the frequencies, weight of the feature): the kernel as a scale mixture of RBFs."""
         ones = jnp.ones(normals.shape[1], normals.dtype)
         return ones, ones
@@ -63,11 +62,11 @@ class Stationary(HyperKernel):
         """Return how many normals `spectral_scale` takes."""
         return 0
 
-    def __call__(self, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return h(|(a - b) / lengthscale|)."""
         return self.of_squared_distance(squared_distance(a / self.lengthscale, b / self.lengthscale))
 
-    def diagonal(self, a: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return ones."""
         return jnp.ones(a.shape[0], a.dtype)
 
@@ -75,7 +74,7 @@ class Stationary(HyperKernel):
         """Frequencies, a phase, and the mixture's own."""
         return num_dims + 1 + self.num_mixture_normals()
 
-    def features(self, a: Float[Array, "N D"], normals: Float[Array, "R F"]) -> Float[Array, "N F"]:
+    def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """Return sqrt(2) cos(w . x + phase), w from the spectral density."""
         num_dims = a.shape[1]
         spread, weight = self.spectral_scale(normals[num_dims + 1 :])
@@ -88,10 +87,10 @@ class Stationary(HyperKernel):
         """One lengthscale a dimension."""
         return ("lengthscale",)
 
-    def standardised(self, scale: np.ndarray) -> Self:
+    def standardised(self, scale: np.ndarray) -> "Stationary":
         """Convert a given lengthscale; the default is one standardised unit already."""
         return self.with_leaves({"lengthscale": self.log_lengthscale - np.log(scale)}) if self.given else self
 
-    def unstandardised(self, scale: np.ndarray) -> Self:
+    def unstandardised(self, scale: np.ndarray) -> "Stationary":
         """Express the lengthscale in data units, given or not."""
         return self.with_leaves({"lengthscale": self.log_lengthscale + np.log(scale)})

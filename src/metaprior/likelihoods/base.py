@@ -6,7 +6,6 @@ function, entropies by nodes y_r with weights w_r such that E[g(y) | f] = sum_r 
 """
 
 import abc
-from typing import Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -35,7 +34,7 @@ class Likelihood(eqx.Module):
     def nodes(self, f: Float[Array, "*b K"]) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
         """Return nodes and weights of the expectation over y given f."""
 
-    def release_times(self) -> Self:
+    def release_times(self) -> "Likelihood":
         """Return a tree like the likelihood: the part of training each leaf is held for; inf if fixed."""
         return self
 
@@ -44,11 +43,11 @@ class OutputLikelihood(Likelihood):
     """A likelihood with one function and one distribution function an output."""
 
     @abc.abstractmethod
-    def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:
+    def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
         """Return P(Y <= y | f), an output at a time."""
 
     @abc.abstractmethod
-    def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*u K"]) -> Float[Array, "*c K"]:
+    def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
         """Return the quantile of Y given f at u."""
 
     def attained(self, y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:

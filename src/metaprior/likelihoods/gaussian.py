@@ -1,7 +1,5 @@
 """The Gaussian likelihood: y = f + noise, one noise level an output, learned or fixed."""
 
-from typing import Self
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -38,11 +36,11 @@ class Gaussian(OutputLikelihood):
         """Return noise^2."""
         return jnp.broadcast_to(self.noise**2, f.shape)
 
-    def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:
+    def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
         """Return Phi((y - f) / noise)."""
         return jax.scipy.stats.norm.cdf(y, f, self.noise)
 
-    def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*u K"]) -> Float[Array, "*c K"]:
+    def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
         """Return f + noise Phi^-1(u)."""
         return f + self.noise * jax.scipy.stats.norm.ppf(u)
 
@@ -55,6 +53,6 @@ class Gaussian(OutputLikelihood):
         y = f[None] + self.noise * points.reshape(*shape, 1)
         return y, jnp.broadcast_to((weights / weights.sum()).reshape(shape), y.shape[:-1])
 
-    def release_times(self) -> Self:
+    def release_times(self) -> "Gaussian":
         """The noise is held small at first, so that the signal is not explained as noise."""
         return eqx.tree_at(lambda g: g.log_noise, self, np.float32(NOISE_HOLD if self.learned else np.inf))

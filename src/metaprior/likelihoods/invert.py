@@ -17,7 +17,7 @@ def invert(
 ) -> Float[Array, "*s"]:
     """Return y with cdf(y) = level between `low` and `high`, to the last bit that bisection reaches."""
 
-    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
         middle = 0.5 * (low + high)
         below = cdf(middle) < level

@@ -23,13 +23,13 @@ class Poisson(OutputLikelihood):
         """Return the rate."""
         return jnp.exp(f)
 
-    def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:
+    def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
         """Return P(Y <= y) = Q(floor(y) + 1, rate)."""
         f, y = jnp.broadcast_arrays(f, y)
         whole = jnp.floor(y)
         return jnp.where(whole < 0, 0, jax.scipy.special.gammaincc(jnp.maximum(whole, 0) + 1, jnp.exp(f)))
 
-    def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*u K"]) -> Float[Array, "*c K"]:
+    def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
         """Return the smallest count whose distribution function reaches u."""
         f, u = jnp.broadcast_arrays(f, u)
         rate = jnp.exp(f)

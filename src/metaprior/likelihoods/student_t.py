@@ -1,7 +1,5 @@
 """The Student-t likelihood: y = f + heavy-tailed noise. Outliers pull less."""
 
-from typing import Self
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -43,19 +41,21 @@ class StudentT(OutputLikelihood):
         """Return scale^2 nu / (nu - 2)."""
         return jnp.broadcast_to(self.scale**2 * self.degrees / (self.degrees - 2), f.shape)
 
-    def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:
-        """Return the distribution function, through the incomplete beta function."""
-        t = (y - f) / self.scale
-        tail = 0.5 * jax.scipy.special.betainc(self.degrees / 2, 0.5, self.degrees / (self.degrees + t * t))
-        return jnp.where(t > 0, 1 - tail, tail)
+    def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
+        """Return the distribution function, through the incomplete beta function: from the middle or from the tail."""
+        t, half = (y - f) / self.scale, self.degrees / 2
+        t2 = t * t
+        middle = 0.5 + 0.5 * jnp.sign(t) * jax.scipy.special.betainc(0.5, half, t2 / (self.degrees + t2))
+        tail = 0.5 * jax.scipy.special.betainc(half, 0.5, self.degrees / (self.degrees + t2))
+        return jnp.where(t2 < 1, middle, jnp.where(t > 0, 1 - tail, tail))
 
-    def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*u K"]) -> Float[Array, "*c K"]:
+    def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
         """Return f + scale t^-1(u), by bisection on the standard t."""
         unit = StudentT(jnp.zeros_like(self.log_scale), self.log_excess)
         wide = jnp.full(u.shape, 1e4, u.dtype)
         return f + self.scale * invert(lambda t: unit.cdf(jnp.zeros_like(t), t), u, -wide, wide)
 
-    def release_times(self) -> Self:
+    def release_times(self) -> "StudentT":
         """The scale and the tail are held at first."""
         hold = np.float32(NOISE_HOLD if self.learned else np.inf)
         return eqx.tree_at(lambda g: (g.log_scale, g.log_excess), self, (hold, hold))

@@ -82,9 +82,9 @@ class FullDraw(ConditionalDraw):
     root_out: Float[Array, "b b"]
     v: Float[Array, " M"]
     grid: Float[Array, "K a b"]
-    white: list[Float[Array, "I J"]]
-    e_in: list[Float[Array, "I M"]]
-    e_out: list[Float[Array, "J M"]]
+    white: list[Array]
+    e_in: list[Array]
+    e_out: list[Array]
     jitter: Float[Array, ""]
 
     def _blocks(self, f: Float[Array, "B a b"]) -> list[Array]:

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from metaprior.leaves import Leaf
 from metaprior.mapping.base import ConditionalDraw, Ends, Prior
 from metaprior.networks import Layer, Wire
 
@@ -67,7 +68,7 @@ def explained_weight_first(
     return jax.vmap(row)(h2, a)
 
 
-def cheaper_order(num_rows: int, e_in: Array, e_out: Array, *, local: bool) -> Callable[..., Array]:
+def cheaper_order(num_rows: int, e_in: Leaf, e_out: Leaf, *, local: bool) -> Callable[..., Array]:
     """Return the evaluation order with fewer operations for these shapes."""
     counts = operation_counts(num_rows, e_in.shape[0], e_out.shape[0], e_in.shape[1], local=local)
     return explained_weight_first if counts[0] < counts[1] else explained_activation_first
@@ -79,8 +80,8 @@ class IndependentDraw(ConditionalDraw):
     prior: Prior
     alpha: Float[Array, " M"]
     precision: Float[Array, "M M"]
-    z_in: list[Float[Array, "I Dz"]]
-    z_out: list[Float[Array, "J Dz"]]
+    z_in: list[Array]
+    z_out: list[Array]
     wires: tuple[Wire, ...] = eqx.field(static=True)
 
     def __init__(self, prior: Prior, alpha: Array, precision: Array, ends: Sequence[Ends]) -> None:

@@ -74,8 +74,8 @@ class PathwiseDraw(ConditionalDraw):
     prior: Prior
     coefficients: Float[Array, " W"]
     spectral_aux: Float[Array, "R F"] | None
-    left: list[Float[Array, "I W"]]
-    right: list[Float[Array, "J W"]]
+    left: list[Array]
+    right: list[Array]
 
     def context(self, eps: Float[Array, "B E"]) -> Array:
         """Return the coefficients at every input, [B, W]; [W] for the global model."""

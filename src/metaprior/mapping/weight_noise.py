@@ -25,7 +25,7 @@ class WeightNoise(eqx.Module):
     def initial(cls, latent_dim: int, *, heteroscedastic: bool = False, std: float = INITIAL_STD) -> "WeightNoise":
         """Start equal for all codes."""
         slope = np.zeros(latent_dim) if heteroscedastic else None
-        return cls(np.log(np.asarray(std, np.float64)), slope, None if slope is None else slope.copy())
+        return cls(np.asarray(np.log(std)), slope, None if slope is None else slope.copy())
 
     def std_in(self, z: Float[Array, "H Dz"]) -> Float[Array, " H"]:
         """Return the input unit's factor of sigma_w (the overall level is here)."""

@@ -84,7 +84,7 @@ class PreparedMetaGP(PreparedWeights):
     """A MetaGP with its factors."""
 
     model: MetaGP
-    inverse_roots: list[Float[Array, "M M"]]
+    inverse_roots: list[Array]
     used_jitter: Float[Array, ""]
 
     @property
@@ -112,7 +112,7 @@ class MetaGPDraw(WeightDraw):
     """One draw of z, V, u and the weights."""
 
     model: MetaGP
-    projections: list[Float[Array, "Dout Din"]]
+    projections: list[Array]
     draws: list[ConditionalDraw]
 
     def _by_group(self, x: Array, rows: Array) -> list[tuple[Array, Array]]:
