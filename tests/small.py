@@ -1,6 +1,7 @@
 """Small weight models with nothing at a special value, and their noise: what the tests of several files need."""
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -9,7 +10,7 @@ import numpy as np
 
 from metaprior.inputs import Projection
 from metaprior.kernels import RBF, Kernel
-from metaprior.mapping import Conditional, Mapping
+from metaprior.mapping import Conditional, Mapping, WeightNoise
 from metaprior.networks import Dense
 from metaprior.noise import Noise
 from metaprior.weights import MetaGP, MetaGPSpec, initial_metagp
@@ -33,8 +34,8 @@ def small_metagp(
     rng = np.random.default_rng(seed)
     spec = MetaGPSpec(
         num_inducing=num_inducing,
-        kernel_in=RBF([0.9, 1.3]),
-        kernel_out=RBF([1.2, 0.8]),
+        kernel_in=RBF([1.8, 2.4]),
+        kernel_out=RBF([2.2, 1.6]),
         input_kernel=input_kernel,
         projection=projection,
         local_layers=local_layers,
@@ -45,23 +46,20 @@ def small_metagp(
     )
     model = initial_metagp(spec, Dense(sizes), rng.standard_normal((20, sizes[0])), rng)
     slopes = [0.5 * rng.standard_normal(2) for _ in range(2)] if heteroscedastic else [None, None]
-    changed = eqx.tree_at(
-        lambda m: (m.mappings, m.log_scale, m.weight_noise.log_std),
-        model,
-        (
-            tuple(random_mapping(m, rng) for m in model.mappings),
-            0.3 * rng.standard_normal(model.log_scale.shape),
-            np.log(np.full((), weight_std)),
-        ),
-    )
-    if not heteroscedastic:
-        return changed
-    return eqx.tree_at(lambda m: (m.weight_noise.slope_in, m.weight_noise.slope_out), changed, tuple(slopes))
+    with np.errstate(divide="ignore"):
+        weight_noise = WeightNoise(np.asarray(np.log(weight_std)), *slopes)
+    log_scale = 0.3 * rng.standard_normal(model.log_scale.shape)
+    model = dataclasses.replace(model, log_scale=log_scale, weight_noise=weight_noise)
+    return with_mappings(model, lambda m: random_mapping(m, rng))
+
+
+def with_mappings(model: MetaGP, change: Callable[[Mapping], Mapping]) -> MetaGP:
+    return dataclasses.replace(model, mappings=tuple(change(m) for m in model.mappings))
 
 
 def random_mapping(mapping: Mapping, rng: np.random.Generator) -> Mapping:
     """The mapping with codes that lie well apart and a random q(v)."""
-    codes = [np.asarray(rng.standard_normal(c.shape)) for c in (mapping.code_in, mapping.code_out)]
+    codes = [rng.standard_normal(c.shape) for c in (mapping.code_in, mapping.code_out)]
     aux = None if mapping.code_aux is None else rng.standard_normal(mapping.code_aux.shape)
     m = mapping.num_inducing
     q = rng.standard_normal(m), np.log(rng.uniform(0.3, 1.2, m)), 0.3 * rng.standard_normal((m, m))
@@ -84,8 +82,7 @@ def inputs(num_rows: int, num_columns: int, seed: int = 7) -> jax.Array:
 
 def replace(noise: Noise, **parts: jax.Array) -> Noise:
     """The noise with some parts changed."""
-    names = tuple(parts)
-    return eqx.tree_at(lambda n: [getattr(n, name) for name in names], noise, [parts[n] for n in names])
+    return dataclasses.replace(noise, **parts)
 
 
 def flat(weights: Sequence[jax.Array]) -> jax.Array:

@@ -99,12 +99,10 @@ class MetaGPEstimator(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _checked(self, X: Any, y: Any = None, **kwargs: Any) -> Any:
-        """Validate input as scikit-learn does; name the columns when some are not numbers."""
+    def _checked(self, X: Any, *target: Any, **kwargs: Any) -> Any:
+        """Validate X (at predict) or X and y (at fit) as scikit-learn does; name columns that are not numbers."""
         try:
-            if y is None:
-                return validate_data(self, X, reset=False, dtype=np.float64, **kwargs)
-            return validate_data(self, X, y, dtype=np.float64, **kwargs)
+            return validate_data(self, X, *target, reset=bool(target), dtype=np.float64, **kwargs)
         except ValueError as error:
             columns = _text_columns(X)
             if "could not convert" in str(error) and columns:

@@ -19,8 +19,8 @@ class Likelihood(eqx.Module):
     """p(y | f)."""
 
     @abc.abstractmethod
-    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*b P"]) -> Float[Array, "*b"]:
-        """Return log p(y | f), summed over outputs."""
+    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*c P"]) -> Float[Array, "*d"]:
+        """Return log p(y | f), summed over outputs; y may lack leading axes that f has."""
 
     @abc.abstractmethod
     def mean(self, f: Float[Array, "*b K"]) -> Float[Array, "*b P"]:

@@ -14,7 +14,7 @@ class Categorical(Likelihood):
         """Return log P(y = c | f) for every class."""
         return jax.nn.log_softmax(f, axis=-1)
 
-    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*b P"]) -> Float[Array, "*b"]:
+    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*c P"]) -> Float[Array, "*d"]:
         """Return the log probability of the class."""
         labels = jnp.broadcast_to(y.astype(jnp.int32), (*f.shape[:-1], 1))
         return jnp.take_along_axis(self.log_probabilities(f), labels, axis=-1)[..., 0]

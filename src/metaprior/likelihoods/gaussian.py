@@ -24,7 +24,7 @@ class Gaussian(OutputLikelihood):
         """The standard deviation of every output."""
         return jnp.exp(self.log_noise)
 
-    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*b P"]) -> Float[Array, "*b"]:
+    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*c P"]) -> Float[Array, "*d"]:
         """Return -((y - f) / noise)^2 / 2 - log noise - log(2 pi) / 2, summed."""
         return jnp.sum(-0.5 * ((y - f) / self.noise) ** 2 - self.log_noise - 0.5 * np.log(2 * np.pi), axis=-1)
 

@@ -11,7 +11,7 @@ from metaprior.likelihoods.invert import invert
 class Poisson(OutputLikelihood):
     """P(y | f) = exp(f y - exp(f)) / y!."""
 
-    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*b P"]) -> Float[Array, "*b"]:
+    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*c P"]) -> Float[Array, "*d"]:
         """Return y f - exp(f) - log y!, summed."""
         return jnp.sum(y * f - jnp.exp(f) - jax.lax.lgamma(y + 1), axis=-1)
 

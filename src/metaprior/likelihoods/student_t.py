@@ -29,7 +29,7 @@ class StudentT(OutputLikelihood):
         """The degrees of freedom, above 2."""
         return 2 + jnp.exp(self.log_excess)
 
-    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*b P"]) -> Float[Array, "*b"]:
+    def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*c P"]) -> Float[Array, "*d"]:
         """Return the log density, summed."""
         return jnp.sum(jax.scipy.stats.t.logpdf(y, self.degrees, f, self.scale), axis=-1)
 

@@ -7,19 +7,48 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 
+# Plain functions of this module, so that a model that holds one pickles.
 def _identity(x: Array) -> Array:
     return x
 
 
+def _tanh(x: Array) -> Array:
+    return jnp.tanh(x)
+
+
+def _relu(x: Array) -> Array:
+    return jax.nn.relu(x)
+
+
+def _logistic(x: Array) -> Array:
+    return jax.nn.sigmoid(x)
+
+
+def _gelu(x: Array) -> Array:
+    return jax.nn.gelu(x)
+
+
+def _silu(x: Array) -> Array:
+    return jax.nn.silu(x)
+
+
+def _elu(x: Array) -> Array:
+    return jax.nn.elu(x)
+
+
+def _softplus(x: Array) -> Array:
+    return jax.nn.softplus(x)
+
+
 _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "identity": _identity,
-    "tanh": jnp.tanh,
-    "relu": jax.nn.relu,
-    "logistic": jax.nn.sigmoid,
-    "gelu": jax.nn.gelu,
-    "silu": jax.nn.silu,
-    "elu": jax.nn.elu,
-    "softplus": jax.nn.softplus,
+    "tanh": _tanh,
+    "relu": _relu,
+    "logistic": _logistic,
+    "gelu": _gelu,
+    "silu": _silu,
+    "elu": _elu,
+    "softplus": _softplus,
 }
 
 

@@ -1,0 +1,232 @@
+"""Every model that the estimators' parameters can ask for is the one that is built, and gives finite numbers."""
+
+import itertools
+
+import numpy as np
+import optax
+import pytest
+
+from metaprior import MetaGPRegressor, Projection, kernels
+from metaprior.estimators import base
+from metaprior.inference import train
+from metaprior.mapping import Pathwise
+from metaprior.model import Model
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, (30, 2))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(30)
+SMALL = {"hidden_layer_sizes": (3,), "num_inducing": 4, "num_predict_draws": 8, "max_iter": 40, "random_state": 0}
+
+
+def fitted(targets: np.ndarray = Y, **kwargs) -> MetaGPRegressor:
+    """Fit a small model, check that all it says is finite, and that a row's answer is the row's own."""
+    model = MetaGPRegressor(**{**SMALL, **kwargs}).fit(X, targets)
+    mean, std = model.predict(X, return_std=True)
+    assert np.isfinite(model.elbo_history_).all()
+    assert np.isfinite(mean).all()
+    assert (std > 0).all()
+    np.testing.assert_allclose(model.predict(X[[7, 3]]), mean[[7, 3]], rtol=1e-9)
+    return model
+
+
+class Built(Exception):
+    """Raised in place of training, to look at the model that it was given."""
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """Return what is built, untrained, for given parameters."""
+
+    def look(model, *_, **__):
+        raise Built(model)
+
+    def build(**kwargs) -> Model:
+        with pytest.raises(Built) as found:
+            MetaGPRegressor(**{**SMALL, **kwargs}).fit(X, Y)
+        return found.value.args[0]
+
+    monkeypatch.setattr(base, "train", look)
+    return build
+
+
+COMBINATIONS = list(itertools.product(["pathwise", "fitc", "diag", "full"], ["global", "layer"], [None, "rbf"]))
+#: Half of them, every conditional with and without an input kernel, are enough for every day.
+DAILY = [c for i, c in enumerate(COMBINATIONS) if (i // 4 + (c[1] == "layer") + (c[2] == "rbf")) % 2 == 0]
+
+
+@pytest.mark.parametrize(
+    ("conditional", "mapping", "input_kernel"),
+    [pytest.param(*c, marks=[] if c in DAILY else pytest.mark.slow) for c in COMBINATIONS],
+)
+def test_every_conditional_runs_with_every_mapping_and_input_kernel(conditional, mapping, input_kernel):
+    model = fitted(conditional=conditional, mapping=mapping, input_kernel=input_kernel)
+    weights = model.model_.weights
+    assert type(weights.conditional).__name__.lower() == conditional
+    assert len(weights.mappings) == (1 if mapping == "global" else 2)
+    assert (weights.input_kernel is None) == (input_kernel is None) == (model.input_kernel_ is None)
+    assert model.sample_y(X[:4], 3).shape == (4, 3)
+
+
+def test_half_of_the_combinations_run_every_day():
+    assert len(DAILY) == 8
+    assert {(c[0], c[2]) for c in DAILY} == {(c[0], c[2]) for c in COMBINATIONS}
+    assert {(c[1], c[2]) for c in DAILY} == {(c[1], c[2]) for c in COMBINATIONS}
+
+
+def test_rows_that_are_equal_get_equal_values_in_a_joint_draw_of_full():
+    model = fitted(conditional="full", input_kernel="rbf")
+    draws = model.sample_y(X[[0, 1, 0]], 4)
+    # two equal rows differ by the jitter of the factor over rows, 1e-6 of the weights' variance
+    spread = np.abs(draws[0] - draws[1]).max()
+    assert np.abs(draws[0] - draws[2]).max() < 0.05 * spread
+
+
+WEIGHT_KERNELS = {
+    "pair of names": (("matern52", "rational_quadratic"), ("Matern52", "RationalQuadratic")),
+    "sum and product": (
+        (kernels.RBF() + kernels.Linear(), 0.5 * (kernels.RBF() * kernels.Matern12())),
+        ("Sum", "Scaled"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WEIGHT_KERNELS)
+def test_each_end_of_a_weight_has_the_kernel_that_was_given(name):
+    given, classes = WEIGHT_KERNELS[name]
+    mapping = fitted(weight_kernel=given).model_.weights.mappings[0]
+    assert (type(mapping.kernel_in).__name__, type(mapping.kernel_out).__name__) == classes
+
+
+@pytest.mark.parametrize("given", ["rbf", kernels.RBF(), None])
+def test_one_weight_kernel_serves_both_ends(given):
+    mapping = fitted(weight_kernel=given).model_.weights.mappings[0]
+    assert type(mapping.kernel_in) is type(mapping.kernel_out) is kernels.RBF
+
+
+PROJECTIONS = {"one map": (1, ((1, 2),)), "two maps and tanh": (Projection((3, 2), "tanh"), ((3, 2), (2, 3)))}
+
+
+@pytest.mark.parametrize("name", PROJECTIONS)
+def test_input_kernel_sees_the_projection(name):
+    given, shapes = PROJECTIONS[name]
+    model = fitted(input_projection=given, input_kernel=kernels.RBF())
+    assert tuple(m.shape for m in model.model_.weights.input_map.means) == shapes
+    assert model.input_kernel_.lengthscale.shape == (shapes[-1][0],)
+    assert (model.elbo_terms_["kl_V"] > 0).all()
+
+
+def test_only_the_chosen_layers_are_local_and_weight_noise_follows_the_code():
+    model = fitted(local_layers=(-1,), input_kernel="rbf", heteroscedastic_weights=True)
+    weights = model.model_.weights
+    assert weights.groups == ((0,), (1,))
+    assert weights.local == (False, True)
+    assert weights.mappings[0].code_aux is None
+    assert weights.mappings[1].code_aux.shape == (4, 2)
+    assert np.any(weights.weight_noise.slope_in != 0)
+
+
+def test_several_targets_have_a_column_and_a_fixed_noise_each():
+    both = np.column_stack([Y, 100 * Y**2])
+    model = fitted(both, noise=[0.2, 30.0])
+    assert model.predict(X).shape == (30, 2)
+    assert model.sample_y(X, 3).shape == (30, 2, 3)
+    # float32 holds the logarithm of the noise in target deviations
+    expected = np.broadcast_to([0.2**2, 30.0**2], (30, 2))
+    np.testing.assert_allclose(model.predict_distribution(X).aleatoric_variance, expected, rtol=1e-5)
+
+
+def test_student_t_learns_its_tail():
+    likelihood = fitted(likelihood="student_t", max_iter=60).model_.likelihood
+    assert likelihood.degrees > 2
+    assert likelihood.degrees != pytest.approx(5, rel=1e-6)
+
+
+def test_poisson_predicts_positive_rates_and_is_not_standardised():
+    counts = np.random.default_rng(1).poisson(np.exp(1 + np.sin(X[:, 0]))).astype(float)
+    model = fitted(counts, likelihood="poisson")
+    assert (model.predict(X) > 0).all()
+    assert model.y_offset_ == 0
+    assert model.y_scale_ == 1
+    distribution = model.predict_distribution(X)
+    np.testing.assert_allclose(distribution.aleatoric_variance, distribution.mean, rtol=1e-12)
+
+
+def test_minibatches_and_several_weight_draws_give_finite_numbers():
+    fitted(batch_size=8, num_weight_draws=2, num_train_draws=2)
+
+
+def test_a_deep_network_gives_finite_numbers():
+    assert fitted(hidden_layer_sizes=(3, 2), activation="relu").model_.network.sizes == (2, 3, 2, 1)
+
+
+@pytest.mark.parametrize(("hidden", "sizes"), [((), (2, 1)), (5, (2, 5, 1)), ([4, 3, 2], (2, 4, 3, 2, 1))])
+def test_hidden_layers_are_those_that_were_asked_for(built, hidden, sizes):
+    assert built(hidden_layer_sizes=hidden, num_inducing="auto").network.sizes == sizes
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers(built):
+    two = np.int64(2)
+    weights = built(
+        hidden_layer_sizes=two, latent_dim=two, num_inducing=two, input_projection=two, input_kernel="rbf"
+    ).weights
+    assert weights.mappings[0].code_in.shape == (2, 2)
+    assert weights.input_map.means[0].shape == (2, 2)
+
+
+def test_a_conditional_object_brings_its_own_settings(built):
+    assert built(conditional=Pathwise(num_features=8)).weights.conditional.num_features == 8
+
+
+#: Codes of weights in a network 2-3-1 with biases: 3 * 3 in the first layer, 4 * 1 in the last; a local layer has
+#: them at every one of the 30 rows.
+CODES = [
+    ({}, [13]),
+    ({"mapping": "layer"}, [9, 4]),
+    ({"input_kernel": "rbf"}, [390]),
+    ({"input_kernel": "rbf", "mapping": "layer"}, [270, 120]),
+    ({"input_kernel": "rbf", "local_layers": (-1,)}, [9, 120]),
+    ({"local_layers": (-1,)}, [13]),
+]
+
+
+@pytest.mark.parametrize(("kwargs", "codes"), CODES)
+def test_auto_takes_fifty_inducing_codes_or_as_many_as_every_mapping_has(built, kwargs, codes):
+    mappings = built(num_inducing="auto", **kwargs).weights.mappings
+    assert [m.num_inducing for m in mappings] == [min(50, *codes)] * len(codes)
+
+
+@pytest.mark.parametrize(("kwargs", "codes"), CODES)
+def test_more_inducing_codes_than_codes_are_refused(built, kwargs, codes):
+    assert built(num_inducing=min(codes), **kwargs).weights.mappings[0].num_inducing == min(codes)
+    with pytest.raises(ValueError, match=f"num_inducing: {min(codes) + 1} .*give at most {min(codes)}"):
+        MetaGPRegressor(**{**SMALL, "num_inducing": min(codes) + 1}, **kwargs).fit(X, Y)
+
+
+def test_an_optax_optimiser_is_used_with_its_own_step(built):
+    start = built().weights.units.mean.astype(np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(base, "train", train)
+        assert np.array_equal(fitted(optimizer=optax.sgd(0.0)).model_.weights.units.mean, start)
+
+
+GIVEN = kernels.Periodic(period=12.0, fixed=("period",)).on(0) * kernels.RBF(3.0, fixed=("lengthscale",)).on(1)
+
+
+def test_fitted_input_kernel_is_in_the_units_of_the_data():
+    model = MetaGPRegressor(**SMALL, input_kernel=GIVEN).fit(X * [40.0, 0.01] + 5, Y)
+    rounding = 10 * np.finfo(np.float32).eps  # of a logarithm of size 10
+    np.testing.assert_allclose(model.input_kernel_.left.inner.period, [12.0], rtol=10 * rounding)
+    np.testing.assert_allclose(model.input_kernel_.right.inner.lengthscale, [3.0], rtol=10 * rounding)
+
+
+def test_default_lengthscale_starts_at_the_spread_of_the_data():
+    kernel = kernels.RBF(fixed=("lengthscale",))
+    model = MetaGPRegressor(**SMALL, input_kernel=kernel).fit(X * [40.0, 0.01], Y)
+    np.testing.assert_allclose(model.input_kernel_.lengthscale, np.std(X * [40.0, 0.01], axis=0), rtol=1e-5)
+
+
+def test_an_unknown_period_starts_from_the_data():
+    x = np.random.default_rng(2).uniform(0, 100, (30, 1))
+    kernel = kernels.Periodic(fixed=("period",))
+    model = MetaGPRegressor(**SMALL, input_kernel=kernel).fit(x, np.sin(2 * np.pi * x[:, 0] / 12))
+    np.testing.assert_allclose(model.input_kernel_.period, [12.0], rtol=0.02)
