@@ -113,7 +113,7 @@ def test_a_constant_input_kernel_gives_the_global_function():
 
 
 def test_weights_repeat_with_the_period():
-    """f(x) = w(x) x + b(x): with w and b of period p, f(x) - 2 f(x + p) + f(x + 2 p) = 0; another step leaves a rest."""
+    """f(x) = w(x) x + b(x): with w and b of period p, f(x) - 2 f(x + p) + f(x + 2 p) = 0; no other step does."""
     z = prior.draw_latents((1, 1), 2, 0)
     start = np.linspace(-1, 1, 5)
 
