@@ -136,7 +136,7 @@ def test_longer_lengthscales_give_larger_functions_for_the_same_latents():
         kernel = kernels.RBF(lengthscale)
         draws = [
             prior.draw_functions(sizes, x, prior.draw_latents(sizes, 2, seed), weight_kernel=kernel, num_functions=200)
-            for seed in range(6)
+            for seed in range(3)
         ]
         variances.append([d.var(axis=0).mean() for d in draws])
     short, middle, long = np.mean(variances, axis=1)

@@ -6,11 +6,13 @@ tempered), and those that belong to a row of the data. One call draws them all: 
 more than half a second of compile time.
 """
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Int, Key
 
@@ -96,7 +98,10 @@ def row_noise(key: Key[Array, ""], rows: Float[Array, "B D"], num_draws: int, pe
     """Draw each row's noise from the row's content, so that its place among other rows does not matter."""
     if per_row == 0:
         return jnp.zeros((num_draws, rows.shape[0], 0), rows.dtype)
-    words = jax.lax.bitcast_convert_type(rows.astype(jnp.float32), jnp.uint32)
+    # + 0.0: a negative zero is zero
+    words = jax.lax.bitcast_convert_type(rows.astype(jnp.float32) + 0.0, jnp.uint32)
+    # under vmap a key of the counter-based generator stands for all of its batch; this kind does not
+    key = jax.random.wrap_key_data(jax.random.bits(key, (2,), jnp.uint32), impl="threefry2x32")
 
     def of_row(word: Array) -> Array:
         row_key = jax.lax.fori_loop(0, word.shape[0], lambda d, k: jax.random.fold_in(k, word[d]), key)
@@ -107,13 +112,8 @@ def row_noise(key: Key[Array, ""], rows: Float[Array, "B D"], num_draws: int, pe
 
 def take(flat: Float[Array, " n"], *shapes: tuple[int, ...]) -> list[Array]:
     """Cut a flat vector of normals to arrays of the given shapes; they must use it up."""
-    out, start = [], 0
-    for shape in shapes:
-        size = 1
-        for length in shape:
-            size *= length
-        out.append(flat[start : start + size].reshape(shape))
-        start += size
-    if start != flat.shape[0]:
-        raise ValueError(f"expected shapes that use {flat.shape[0]} normals; got {shapes}, which use {start}.")
-    return out
+    sizes = [math.prod(shape) for shape in shapes]
+    if sum(sizes) != flat.shape[0]:
+        raise ValueError(f"expected shapes that use {flat.shape[0]} normals; got {shapes}, which use {sum(sizes)}.")
+    parts = jnp.split(flat, np.cumsum(sizes)[:-1].tolist()) if sizes else []
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Float
 
 #: The ladder of relative jitters: each failed attempt multiplies the last by ten, up to the largest.
@@ -25,6 +26,7 @@ def _half_turn_coefficients() -> tuple[np.ndarray, np.ndarray]:
 
 
 _SINE, _COSINE = _half_turn_coefficients()
+_TURN = (6.28125, 2 * np.pi - 6.28125)
 
 
 def _horner(coefficients: np.ndarray, t2: Float[Array, "*s"]) -> Float[Array, "*s"]:
@@ -38,8 +40,10 @@ def _sine_cosine(x: Float[Array, "*s"]) -> tuple[Float[Array, "*s"], Float[Array
     """Return sin(x) and cos(x) in one pass, from the half angle: cos = 1 - 2 s^2, sin = 2 s c."""
     if x.dtype == jnp.float64:
         return jnp.sin(x), jnp.cos(x)
-    turns = x * np.asarray(0.5 / np.pi, x.dtype)
-    t = turns - jnp.round(turns)
+    turns = jnp.round(x * np.asarray(0.5 / np.pi, x.dtype))
+    # a turn in two parts, the first of 8 bits: the product with it and the difference are exact
+    rest = (x - turns * np.asarray(_TURN[0], x.dtype)) - turns * np.asarray(_TURN[1], x.dtype)
+    t = rest * np.asarray(0.5 / np.pi, x.dtype)
     s, c = t * _horner(_SINE, t * t), _horner(_COSINE, t * t)
     return 2 * s * c, 1 - 2 * s * s
 
@@ -56,9 +60,16 @@ def _cosine_jvp(primals: tuple, tangents: tuple) -> tuple:
     return cosine_x, -sine_x * tangents[0]
 
 
+# A LAPACK call on a batch waits for the thread pool that it runs in: two at once hang a machine with two cores. One
+# matrix after the other is no slower for matrices of this size.
+@sequential_vmap
+def _cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
+    return jnp.linalg.cholesky(matrix)
+
+
 def _attempt(matrix: Float[Array, "M M"], jitter: Float[Array, ""]) -> Float[Array, "M M"]:
     scale = jnp.mean(jnp.diagonal(matrix))
-    return jnp.linalg.cholesky(matrix + jitter * scale * jnp.eye(matrix.shape[-1], dtype=matrix.dtype))
+    return _cholesky(matrix + jitter * scale * jnp.eye(matrix.shape[-1], dtype=matrix.dtype))
 
 
 @jax.custom_jvp
@@ -76,7 +87,8 @@ def jittered_cholesky(
         return ~jnp.all(jnp.isfinite(factor)) & (used < MAX_JITTER)
 
     def retry(state: tuple) -> tuple:
-        used = jnp.minimum(state[1] * 10, jnp.asarray(MAX_JITTER, state[1].dtype))
+        first = float(jnp.finfo(matrix.dtype).eps)  # ten times no jitter would be none for ever
+        used = jnp.clip(state[1] * 10, first, MAX_JITTER)
         return _attempt(matrix, used), used
 
     start = jnp.asarray(jitter, matrix.dtype)
@@ -118,6 +130,7 @@ def _half(inverse: Float[Array, "M M"], dmatrix: Float[Array, "M M"], used: Arra
     return (inverse @ dmatrix @ inverse.T) * keep.astype(inverse.dtype)
 
 
+@sequential_vmap
 def inverse_of_lower(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
     """Return L^-1 for a lower factor."""
     eye = jnp.eye(factor.shape[-1], dtype=factor.dtype)

@@ -197,7 +197,7 @@ class Predictive:
         levels = np.atleast_1d(np.asarray(q, np.float64))
         if self.is_classification:
             raise AttributeError("quantile: classes have no order; use probabilities.")
-        if np.any(levels <= 0) or np.any(levels >= 1):
+        if not np.all((levels > 0) & (levels < 1)):
             raise ValueError(f"quantile: levels must lie strictly between 0 and 1; got {q!r}.")
         found = [self._reduce(partial(_quantile, level=np.asarray(level)))[0] for level in levels]
         answers = np.stack([self._shaped(self._offset + self._scale * a) for a in found])
@@ -230,6 +230,8 @@ class Predictive:
         y = y[:, None] if y.ndim == 1 else y
         if y.shape[0] != len(self):
             raise ValueError(f"log_prob: expected {len(self)} targets, one a row; got {y.shape[0]}.")
+        if y.shape[1] != len(self._scale):
+            raise ValueError(f"log_prob: expected {len(self._scale)} column(s) of targets; got {y.shape[1]}.")
         if self.is_classification:
             return self._reduce(_log_prob, y)[0]
         return self._reduce(_log_prob, (y - self._offset) / self._scale)[0] - float(np.sum(np.log(self._scale)))

@@ -6,11 +6,13 @@ codes; the draws here are exact, on the Kronecker grid of `full`, and with an in
 
 from collections.abc import Callable, Sequence
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from metaprior import kernels as _kernels
+from metaprior.compilation import compilation_cache
 from metaprior.kernels import Kernel
 from metaprior.mapping import Ends
 from metaprior.networks import Dense
@@ -79,41 +81,57 @@ def draw_functions(
         raise ValueError(f"x: expected {sizes[0]} columns, the size of the input layer; got {x.shape[1]}.")
     kernel = _kernels.named(weight_kernel, "weight_kernel").bound_to(z.shape[1])
     aux = None if input_kernel is None else _kernels.named(input_kernel, "input_kernel").bound_to(x.shape[1])
-    network, layer_scales = (
-        Dense(sizes, activation),
-        np.ones(len(sizes) - 1) if scales is None else np.asarray(scales),
-    )
-    with jax.enable_x64(True):
+    network = Dense(sizes, activation)
+    layer_scales = np.ones(len(sizes) - 1) if scales is None else np.asarray(scales, np.float64)
+    if layer_scales.shape != (len(sizes) - 1,):
+        raise ValueError(f"scales: expected {len(sizes) - 1} numbers, one a layer; got {layer_scales.size}.")
+    with compilation_cache(), jax.enable_x64(True):
         ends, inputs = _ends(sizes, z), jnp.asarray(x)
-        roots_in = _root(kernel, jnp.concatenate([e.z_in for e in ends]))
-        roots_out = _root(kernel, jnp.concatenate([e.z_out for e in ends]))
-        root_aux = jnp.ones((1, 1)) if aux is None else _root(aux, inputs)
-
-        @jax.jit
-        def function(key: jax.Array) -> jax.Array:
-            grid_key, noise_key = jax.random.split(key)
-            normals = jax.random.normal(grid_key, (root_aux.shape[1], roots_in.shape[1], roots_out.shape[1]))
-            f = jnp.einsum("nk,ia,kab,jb->nij", root_aux, roots_in, normals, roots_out)
-            noise = jax.random.normal(noise_key, f.shape[1:])
-            weights = _blocks(f + weight_noise * noise, ends, layer_scales)
-            layers = [
-                lambda h, w=w: jnp.einsum("ni,nij->nj", h, jnp.broadcast_to(w, (len(h), *w.shape[1:]))) for w in weights
-            ]
-            return network(layers, inputs)
-
+        roots = (
+            jnp.ones((1, 1)) if aux is None else _root(aux, inputs),
+            _root(kernel, jnp.concatenate([e.z_in for e in ends])),
+            _root(kernel, jnp.concatenate([e.z_out for e in ends])),
+        )
         keys = jax.random.split(jax.random.key(random_state), num_functions)
-        return np.asarray(jax.lax.map(function, keys))
+        return np.asarray(_functions(network, roots, jnp.asarray(layer_scales), weight_noise, inputs, keys))
+
+
+@eqx.filter_jit
+def _functions(
+    network: Dense,
+    roots: tuple[jax.Array, jax.Array, jax.Array],
+    scales: jax.Array,
+    weight_noise: jax.Array | float,
+    inputs: jax.Array,
+    keys: jax.Array,
+) -> jax.Array:
+    """Draw a function a key; at the top level, so that other kernels and latents compile nothing anew."""
+    root_aux, root_in, root_out = roots
+
+    def function(key: jax.Array) -> jax.Array:
+        grid_key, noise_key = jax.random.split(key)
+        normals = jax.random.normal(grid_key, (root_aux.shape[1], root_in.shape[1], root_out.shape[1]))
+        f = jnp.einsum("nk,ia,kab,jb->nij", root_aux, root_in, normals, root_out)
+        noise = jax.random.normal(noise_key, f.shape[1:])
+        weights = _blocks(f + weight_noise * noise, network, scales)
+        layers = [
+            lambda h, w=w: jnp.einsum("ni,nij->nj", h, jnp.broadcast_to(w, (len(h), *w.shape[1:]))) for w in weights
+        ]
+        return network(layers, inputs)
+
+    return jax.lax.map(function, keys)
 
 
 def _root(kernel: Kernel, points: jax.Array) -> jax.Array:
     return jittered_cholesky(kernel(points, points), jnp.asarray(1e-10, points.dtype))[0]
 
 
-def _blocks(f: jax.Array, ends: list[Ends], scales: np.ndarray) -> list[jax.Array]:
+def _blocks(f: jax.Array, network: Dense, scales: jax.Array) -> list[jax.Array]:
     """Cut every layer's own block out of the grid over all units."""
-    rows = np.cumsum([0, *[len(e.z_in) for e in ends]])
-    columns = np.cumsum([0, *[len(e.z_out) for e in ends]])
-    return [f[:, rows[l] : rows[l + 1], columns[l] : columns[l + 1]] * scales[l] for l in range(len(ends))]
+    wires = network.wires
+    rows = np.cumsum([0, *[len(w.inputs) for w in wires]])
+    columns = np.cumsum([0, *[len(w.outputs) for w in wires]])
+    return [f[:, rows[l] : rows[l + 1], columns[l] : columns[l + 1]] * scales[l] for l in range(len(wires))]
 
 
 def _ends(sizes: Sequence[int], z: np.ndarray) -> list[Ends]:

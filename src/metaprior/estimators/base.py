@@ -4,6 +4,7 @@
 `Predictive`. Nothing jitted hangs on the estimator, and predicting adds no attribute, so it clones, pickles and copies.
 """
 
+import dataclasses
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from metaprior.networks import Dense
 from metaprior.noise import make_key
 from metaprior.prediction import FunctionDraws, Predictive
 from metaprior.weights import MetaGPSpec, initial_metagp
+from metaprior.weights.start import layer_groups
 
 #: Rows up to which every step sees all data, and rows of a batch beyond that.
 FULL_BATCH, AUTO_BATCH = 512, 256
@@ -119,6 +121,8 @@ class MetaGPEstimator(BaseEstimator):
         going_on = self.warm_start and hasattr(self, "model_")
         if not going_on:
             self.x_offset_, self.x_scale_ = _standard(x)
+        else:
+            self._check_continued(x.shape[1], num_functions)
         x_unit = (x - self.x_offset_) / self.x_scale_
         model = self._started(x, x_unit, targets, likelihood, num_functions, seed, going_on)
         with compilation_cache(), jax.enable_x64(self.dtype == "float64"):
@@ -166,23 +170,28 @@ class MetaGPEstimator(BaseEstimator):
             return self.model_
         sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=int))
         network = Dense((x.shape[1], *sizes.tolist(), num_functions), self.activation)
-        spec = self._spec(x, targets, network)
+        spec = self._spec(x, targets)
+        spec = dataclasses.replace(spec, num_inducing=self._num_inducing(spec, network, len(x)))
         return Model(initial_metagp(spec, network, x_unit, np.random.default_rng(seed)), network, likelihood)
 
-    def _spec(self, x: np.ndarray, targets: np.ndarray, network: Dense) -> MetaGPSpec:
+    def _check_continued(self, num_features: int, num_functions: int) -> None:
+        """Say so where a warm start gets other data than the last fit had."""
+        first, *_, last = self.model_.network.sizes
+        for what, expected, got in [("features", first, num_features), ("targets", last, num_functions)]:
+            if got != expected:
+                raise ValueError(f"warm_start: expected {expected} {what}, as in the last fit; got {got}.")
+
+    def _spec(self, x: np.ndarray, targets: np.ndarray) -> MetaGPSpec:
         """Return the prior that the parameters describe, in standardised units."""
         pair = self.weight_kernel if isinstance(self.weight_kernel, tuple) else (self.weight_kernel,) * 2
         if len(pair) != 2:
             raise ValueError(f"weight_kernel: expected one kernel, or a pair (input unit, output unit); got {pair!r}.")
         kernel_in, kernel_out = (kernels.RBF() if k is None else kernels.named(k, "weight_kernel") for k in pair)
-        projection = (
-            Projection((self.input_projection,)) if isinstance(self.input_projection, int) else self.input_projection
-        )
+        projection = Projection((self.input_projection,)) if _whole(self.input_projection) else self.input_projection
         if not (projection is None or isinstance(projection, Projection)):
             raise ValueError(f"input_projection: expected a number of dimensions or a Projection; got {projection!r}.")
         return MetaGPSpec(
             latent_dim=self.latent_dim,
-            num_inducing=self._num_inducing(network, len(x)),
             kernel_in=kernel_in,
             kernel_out=kernel_out,
             input_kernel=self._input_kernel(x, targets, projection),
@@ -206,11 +215,13 @@ class MetaGPEstimator(BaseEstimator):
             kernel = kernel.with_periods(starting_periods(x, targets))
         return kernel.bound_to(x.shape[1]).standardised(self.x_scale_)
 
-    def _num_inducing(self, network: Dense, num_rows: int) -> int:
-        weights = min(wire.num_weights for wire in network.wires)
-        if self.mapping == "global" and self.local_layers is None:
-            weights = sum(wire.num_weights for wire in network.wires)
-        most = weights * (1 if self.input_kernel is None else num_rows)
+    def _num_inducing(self, spec: MetaGPSpec, network: Dense, num_rows: int) -> int:
+        """Return the number of inducing codes; no mapping needs more than it has codes of weights (at every row)."""
+        groups, local = layer_groups(len(network.wires), spec)
+        most = min(
+            sum(network.wires[layer].num_weights for layer in group) * (num_rows if is_local else 1)
+            for group, is_local in zip(groups, local, strict=True)
+        )
         if self.num_inducing == "auto":
             return min(50, most)
         if int(self.num_inducing) > most:

@@ -187,6 +187,8 @@ class MetaGPRegressor(RegressorMixin, MetaGPEstimator):
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         y = np.asarray(y, np.float64)
         flat, columns = y.ndim == 1, y.reshape(len(y), -1)
+        if self.likelihood == "poisson" and (np.any(columns < 0) or np.any(columns != np.floor(columns))):
+            raise ValueError("likelihood='poisson': expected counts (0, 1, 2, ...); y has other values.")
         if not (self.warm_start and hasattr(self, "model_")):
             self.y_offset_, self.y_scale_ = self._target_units(columns)
         likelihood = self._likelihood()
@@ -196,8 +198,6 @@ class MetaGPRegressor(RegressorMixin, MetaGPEstimator):
 
     def _target_units(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.likelihood == "poisson":
-            if np.any(columns < 0) or np.any(columns != np.floor(columns)):
-                raise ValueError("likelihood='poisson': expected counts (0, 1, 2, ...); y has other values.")
             return np.zeros(columns.shape[1]), np.ones(columns.shape[1])
         return _standard(columns)
 
@@ -210,10 +210,10 @@ class MetaGPRegressor(RegressorMixin, MetaGPEstimator):
         learned = self.noise is None
         level = np.full(self.y_scale_.shape, START_NOISE)
         if not learned:
-            values = np.atleast_1d(np.asarray(self.noise, np.float64))
+            values = np.atleast_1d(self.noise)
             if values.ndim > 1 or values.size not in (1, level.size) or not all(_number(v) and v > 0 for v in values):
                 raise ValueError(f"noise: expected a positive number, or one a target; got {self.noise!r}.")
-            level = values / self.y_scale_
+            level = values.astype(np.float64) / self.y_scale_
         if self.likelihood == "gaussian":
             return Gaussian(np.log(level), learned)
         return StudentT(np.log(level), np.log(np.asarray(3.0)), learned)

@@ -25,9 +25,10 @@ def elbo_terms(model: Model, noise: Noise, batch: Batch) -> tuple[dict[str, Floa
     """Return the terms (`log_likelihood`, then the KL's parts) and the jitter the factorisations took."""
     prepared = model.weights.prepared()
     f = model.functions(prepared, noise, batch.x)
-    log_prob = model.likelihood.log_prob(f, batch.y)
-    # rows that weigh nothing may hold anything: keep them out of sums and derivatives
-    expected = jnp.where(batch.weight > 0, jnp.mean(log_prob, axis=0) * batch.weight, 0)
+    # rows that weigh nothing may hold any y: keep it out of sums and derivatives (0 times NaN is NaN)
+    y = jnp.where(batch.weight[:, None] > 0, batch.y, 0)
+    log_prob = model.likelihood.log_prob(f, jnp.broadcast_to(y, (f.shape[0], *y.shape)))
+    expected = jnp.mean(log_prob, axis=0) * batch.weight
     return {"log_likelihood": jnp.sum(expected), **model.weights.kl()}, prepared.jitter
 
 

@@ -78,7 +78,7 @@ class Fit(NamedTuple):
 
 
 #: Adam's direction; the recipe gives the rate.
-ADAM = optax.flatten(optax.scale_by_adam(b1=0.9, b2=0.99))
+ADAM = optax.flatten(optax.chain(optax.scale_by_adam(b1=0.9, b2=0.99), optax.scale(-1.0)))
 
 
 def padded_size(num_rows: int) -> int:
@@ -149,7 +149,7 @@ def one_step(
     direction, optimiser_state = optimiser.update(grads, state.optimiser, state.model)
     rate = (recipe.rate(progress) * backoff).astype(dtype)
     held = jax.tree.map(lambda d, t: jnp.where(progress >= t, d, 0), direction, release_times(state.model))
-    model = projected(eqx.apply_updates(state.model, jax.tree.map(lambda d: -rate * d, held)))
+    model = projected(eqx.apply_updates(state.model, jax.tree.map(lambda d: rate * d, held)))
     return State(model, optimiser_state, state.step + 1), terms
 
 

@@ -7,6 +7,7 @@ weight codes, whose kernel is a product over blocks, gets draws in which the blo
 """
 
 import abc
+import copy
 import dataclasses
 from collections.abc import Sequence
 from typing import TypeVar
@@ -21,6 +22,7 @@ from metaprior.leaves import Leaf
 
 H = TypeVar("H", bound="HyperKernel")
 Hyper = float | Sequence[float] | np.ndarray | None
+Bound = float | tuple[float, ...]
 
 
 class Kernel(eqx.Module):
@@ -108,7 +110,7 @@ class HyperKernel(Kernel):
     """A kernel with hyper-parameters of its own: fields called `log_<name>`, each natural value a property `<name>`."""
 
     fixed: tuple[str, ...] = eqx.field(static=True)
-    bounds: tuple[tuple[str, float, float], ...] = eqx.field(static=True)
+    bounds: tuple[tuple[str, Bound, Bound], ...] = eqx.field(static=True)
 
     def hypers(self) -> tuple[str, ...]:
         """Return the names of the hyper-parameters."""
@@ -140,6 +142,19 @@ class HyperKernel(Kernel):
             else self
         )
 
+    def rescaled(self: H, name: str, log_factor: np.ndarray | float, *, leaf: bool = True) -> H:
+        """Return the kernel with the bounds of a hyper-parameter, and its value unless told, times exp(log_factor)."""
+        value = getattr(self, f"log_{name}")
+        moved = copy.copy(self.with_leaves({name: value + log_factor}) if leaf else self)
+
+        def times(end: Bound) -> Bound:
+            product = (np.asarray(end) * np.exp(log_factor)).tolist()
+            return tuple(product) if isinstance(product, list) else product
+
+        bounds = tuple((n, times(lo), times(hi)) if n == name else (n, lo, hi) for n, lo, hi in self.bounds)
+        object.__setattr__(moved, "bounds", bounds)  # a static field: no leaf for tree_at
+        return moved
+
     def bound_to(self: H, num_dims: int) -> H:
         """Spread scalar ARD hyper-parameters over the dimensions; check the length of given vectors."""
         return self.with_leaves({n: self._spread(n, num_dims) for n in self.per_dimension()})
@@ -165,6 +180,8 @@ class HyperKernel(Kernel):
                 f"{type(self).__name__}: {name} has {np.shape(leaf)[0]} values but acts on {num_dims} dimensions; "
                 f"give one value, or {num_dims} of them."
             )
+        if isinstance(leaf, jax.Array):  # perhaps traced
+            return jnp.broadcast_to(leaf, (num_dims,))
         return np.broadcast_to(np.asarray(leaf), (num_dims,)).copy()
 
     def __repr__(self) -> str:

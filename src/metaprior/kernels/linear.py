@@ -55,4 +55,4 @@ class Linear(HyperKernel):
 
     def standardised(self, scale: np.ndarray) -> "Linear":
         """A slope a data unit becomes a slope a standardised unit."""
-        return self.with_leaves({"variance": self.log_variance + 2 * np.log(scale)})
+        return self.rescaled("variance", 2 * np.log(scale))

@@ -7,6 +7,7 @@ of the data when none is given, and is held for the first part of training.
 
 from collections.abc import Sequence
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -70,7 +71,7 @@ class Periodic(HyperKernel):
 
     def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return the RBF on the circles."""
-        kernel = self.bound_to(a.shape[1]) if np.ndim(self.log_lengthscale) == 0 else self
+        kernel = self.bound_to(a.shape[1]) if np.shape(self.log_lengthscale) != (a.shape[1],) else self
         return kernel._on_circle()(kernel.circle(a), kernel.circle(b))
 
     def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
@@ -83,7 +84,7 @@ class Periodic(HyperKernel):
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """Return the RBF's features on the circles."""
-        kernel = self.bound_to(a.shape[1]) if np.ndim(self.log_lengthscale) == 0 else self
+        kernel = self.bound_to(a.shape[1]) if np.shape(self.log_lengthscale) != (a.shape[1],) else self
         return kernel._on_circle().features(kernel.circle(a), normals)
 
     def per_dimension(self) -> tuple[str, ...]:
@@ -96,7 +97,7 @@ class Periodic(HyperKernel):
 
     def standardised(self, scale: np.ndarray) -> "Periodic":
         """Convert the period."""
-        return self if self.log_period is None else self.with_leaves({"period": self.log_period - np.log(scale)})
+        return self if self.log_period is None else self.rescaled("period", -np.log(scale))
 
     def unknown_periods(self) -> bool:
         """Return whether no period was given."""
@@ -106,5 +107,5 @@ class Periodic(HyperKernel):
         """Return the kernel with periods where none was given."""
         if self.log_period is not None:
             return self
-        bounds = {name: (lo, hi) for name, lo, hi in self.bounds}
-        return Periodic(periods, np.exp(self.log_lengthscale), fixed=self.fixed, bounds=bounds)
+        log = log_positive("Periodic", "period", periods)
+        return eqx.tree_at(lambda k: k.log_period, self, log, is_leaf=lambda leaf: leaf is None)

@@ -69,7 +69,7 @@ class RationalQuadratic(Stationary):
             + 0.5 * normals[0] ** 2
             + 0.5 * np.log(2 * np.pi)
         )
-        weight = jnp.where(inside, jnp.exp(log_ratio), 0)
+        weight = jnp.where(inside, jnp.exp(log_ratio), 1e-30)  # not 0: its root is differentiated
         log_uniform = jnp.log(jnp.maximum(uniform_from_normal(normals[1]), 1e-20))
-        tau = d * v * jnp.exp(log_uniform / self.alpha) / self.alpha
-        return jnp.sqrt(tau), weight
+        # the root of tau factor by factor: in float32 tau itself may be 0, where sqrt has no derivative
+        return jnp.sqrt(d * v / self.alpha) * jnp.exp(0.5 * log_uniform / self.alpha), weight

@@ -89,8 +89,8 @@ class Stationary(HyperKernel):
 
     def standardised(self, scale: np.ndarray) -> "Stationary":
         """Convert a given lengthscale; the default is one standardised unit already."""
-        return self.with_leaves({"lengthscale": self.log_lengthscale - np.log(scale)}) if self.given else self
+        return self.rescaled("lengthscale", -np.log(scale), leaf=self.given)
 
     def unstandardised(self, scale: np.ndarray) -> "Stationary":
         """Express the lengthscale in data units, given or not."""
-        return self.with_leaves({"lengthscale": self.log_lengthscale + np.log(scale)})
+        return self.rescaled("lengthscale", np.log(scale))

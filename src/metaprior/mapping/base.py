@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
+from metaprior.leaves import Leaf
 from metaprior.mapping.inducing import Mapping
 from metaprior.mapping.weight_noise import WeightNoise
 from metaprior.networks import Layer, Wire
@@ -29,7 +30,7 @@ class Ends(NamedTuple):
     wire: Wire
 
 
-def stacked(parts: Sequence[Array], last: Array) -> Array:
+def stacked(parts: Sequence[Array], last: Leaf) -> Array:
     """Join every layer's latents and the inducing block, so that a kernel is evaluated once for all of them."""
     return jnp.concatenate([*parts, jnp.asarray(last, parts[0].dtype)])
 
@@ -52,7 +53,7 @@ class Prior(NamedTuple):
         assert self.input_kernel is not None
         return self.input_kernel(eps, self.mapping.input_codes)
 
-    def solve(self, v: Float[Array, " M"], f_u: Float[Array, " M"] | None = None) -> Float[Array, " M"]:
+    def solve(self, v: Float[Leaf, " M"], f_u: Float[Array, " M"] | None = None) -> Float[Array, " M"]:
         """Return alpha = K_uu^-1 (u - f_u) = L^-T (v - L^-1 f_u)."""
         return self.inverse_root.T @ (v if f_u is None else v - self.inverse_root @ f_u)
 

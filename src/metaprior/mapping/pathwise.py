@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
+from metaprior.leaves import Leaf
 from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior, per_row, stacked, unstacked
 from metaprior.mapping.inducing import Mapping
 from metaprior.networks import Layer, Wire
@@ -105,7 +106,7 @@ class PathwiseDraw(ConditionalDraw):
         ]
 
 
-def _columns(kernel: Kernel, parts: Sequence[Array], codes: Array, normals: Array) -> tuple[list[Array], Array]:
+def _columns(kernel: Kernel, parts: Sequence[Array], codes: Leaf, normals: Array) -> tuple[list[Array], Array]:
     """Return every layer's kernel columns and features, side by side, and the features at the inducing codes."""
     everything = stacked(parts, codes)
     features = kernel.features(everything, normals)
