@@ -98,8 +98,8 @@ def row_noise(key: Key[Array, ""], rows: Float[Array, "B D"], num_draws: int, pe
     """Draw each row's noise from the row's content, so that its place among other rows does not matter."""
     if per_row == 0:
         return jnp.zeros((num_draws, rows.shape[0], 0), rows.dtype)
-    # + 0.0: a negative zero is zero
-    words = jax.lax.bitcast_convert_type(rows.astype(jnp.float32) + 0.0, jnp.uint32)
+    # a negative zero is zero
+    words = jax.lax.bitcast_convert_type(jnp.where(rows == 0, 0, rows).astype(jnp.float32), jnp.uint32)
     # under vmap a key of the counter-based generator stands for all of its batch; this kind does not
     key = jax.random.wrap_key_data(jax.random.bits(key, (2,), jnp.uint32), impl="threefry2x32")
 

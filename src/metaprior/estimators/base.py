@@ -187,7 +187,8 @@ class MetaGPEstimator(BaseEstimator):
         if len(pair) != 2:
             raise ValueError(f"weight_kernel: expected one kernel, or a pair (input unit, output unit); got {pair!r}.")
         kernel_in, kernel_out = (kernels.RBF() if k is None else kernels.named(k, "weight_kernel") for k in pair)
-        projection = Projection((self.input_projection,)) if _whole(self.input_projection) else self.input_projection
+        asked: Any = self.input_projection
+        projection = Projection((asked,)) if _whole(asked) else asked
         if not (projection is None or isinstance(projection, Projection)):
             raise ValueError(f"input_projection: expected a number of dimensions or a Projection; got {projection!r}.")
         return MetaGPSpec(

@@ -210,13 +210,13 @@ class MetaGPRegressor(RegressorMixin, MetaGPEstimator):
         learned = self.noise is None
         level = np.full(self.y_scale_.shape, START_NOISE)
         if not learned:
-            values = np.atleast_1d(self.noise)
+            values: np.ndarray = np.atleast_1d(np.asarray(self.noise))
             if values.ndim > 1 or values.size not in (1, level.size) or not all(_number(v) and v > 0 for v in values):
                 raise ValueError(f"noise: expected a positive number, or one a target; got {self.noise!r}.")
             level = values.astype(np.float64) / self.y_scale_
         if self.likelihood == "gaussian":
             return Gaussian(np.log(level), learned)
-        return StudentT(np.log(level), np.log(np.asarray(3.0)), learned)
+        return StudentT(np.log(level), np.asarray(np.log(3.0)), learned)
 
     def _predictive(self, draws: FunctionDraws) -> Predictive:
         return Predictive(draws, self.model_.likelihood, self.y_offset_, self.y_scale_, flat=self._flat)
