@@ -188,7 +188,7 @@ class MetaGPEstimator(BaseEstimator):
             raise ValueError(f"weight_kernel: expected one kernel, or a pair (input unit, output unit); got {pair!r}.")
         kernel_in, kernel_out = (kernels.RBF() if k is None else kernels.named(k, "weight_kernel") for k in pair)
         asked: Any = self.input_projection
-        projection = Projection((asked,)) if _whole(asked) else asked
+        projection = Projection((int(asked),)) if _whole(asked) else asked
         if not (projection is None or isinstance(projection, Projection)):
             raise ValueError(f"input_projection: expected a number of dimensions or a Projection; got {projection!r}.")
         return MetaGPSpec(
