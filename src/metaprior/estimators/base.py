@@ -133,11 +133,11 @@ class MetaGPEstimator(BaseEstimator):
                     data,
                     make_key(seed),
                     recipe=Recipe(
-                        num_steps=self.max_iter,
+                        num_steps=int(self.max_iter),
                         learning_rate=self.learning_rate_init if self.optimizer is None else 1.0,
                         begins=WARM_BEGINS if going_on else 0.0,
                     ),
-                    draws=Draws(self._batch_size(len(x)), self.num_train_draws, self.num_weight_draws),
+                    draws=Draws(self._batch_size(len(x)), int(self.num_train_draws), int(self.num_weight_draws)),
                     optimiser=ADAM if self.optimizer is None else self.optimizer,
                     listener=listener,
                     stop_when=stop_when,
@@ -192,7 +192,7 @@ class MetaGPEstimator(BaseEstimator):
         if not (projection is None or isinstance(projection, Projection)):
             raise ValueError(f"input_projection: expected a number of dimensions or a Projection; got {projection!r}.")
         return MetaGPSpec(
-            latent_dim=self.latent_dim,
+            latent_dim=int(self.latent_dim),
             kernel_in=kernel_in,
             kernel_out=kernel_out,
             input_kernel=self._input_kernel(x, targets, projection),
@@ -272,7 +272,7 @@ class MetaGPEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         X = self._checked(X)
-        return self._predictive(self._function_draws(X, self.num_predict_draws, self.draw_key_))
+        return self._predictive(self._function_draws(X, int(self.num_predict_draws), self.draw_key_))
 
     def _predictive(self, draws: FunctionDraws) -> Predictive:
         raise NotImplementedError
