@@ -181,12 +181,19 @@ class MetaGPEstimator(BaseEstimator):
             if got != expected:
                 raise ValueError(f"warm_start: expected {expected} {what}, as in the last fit; got {got}.")
 
+    def _usual_weight_kernels(self) -> tuple[Kernel, Kernel]:
+        """Return the kernels of a weight's two ends where the user names none."""
+        return kernels.RBF(), kernels.RBF()
+
     def _spec(self, x: np.ndarray, targets: np.ndarray) -> MetaGPSpec:
         """Return the prior that the parameters describe, in standardised units."""
         pair = self.weight_kernel if isinstance(self.weight_kernel, tuple) else (self.weight_kernel,) * 2
         if len(pair) != 2:
             raise ValueError(f"weight_kernel: expected one kernel, or a pair (input unit, output unit); got {pair!r}.")
-        kernel_in, kernel_out = (kernels.RBF() if k is None else kernels.named(k, "weight_kernel") for k in pair)
+        kernel_in, kernel_out = (
+            usual if k is None else kernels.named(k, "weight_kernel")
+            for k, usual in zip(pair, self._usual_weight_kernels(), strict=True)
+        )
         asked: Any = self.input_projection
         projection = Projection((int(asked),)) if _whole(asked) else asked
         if not (projection is None or isinstance(projection, Projection)):

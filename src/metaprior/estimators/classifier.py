@@ -8,15 +8,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from metaprior.estimators.base import MetaGPEstimator
+from metaprior.kernels import RBF, Kernel
 from metaprior.likelihoods import Bernoulli, Categorical
 from metaprior.prediction import FunctionDraws, Predictive
+
+#: The longest lengthscale of the usual kernel on the output unit's latent (whose prior has spread 1). Classes that the
+#: prior ties together share their wins far from the data, and a class between two others hardly ever wins there: with
+#: no bound the entropy on the far ring of the four-class data falls to 0.93 log 4 and less, with it stays above 0.97.
+LONGEST_OUTPUT_LENGTHSCALE = 1.5
 
 
 class MetaGPClassifier(ClassifierMixin, MetaGPEstimator):
     """Classification by a neural network whose weight prior is a Gaussian process.
 
     Two classes are told apart by one function (Bernoulli), more by one a class (categorical). The parameters are
-    those of `MetaGPRegressor` less `likelihood` and `noise`.
+    those of `MetaGPRegressor` less `likelihood` and `noise`. The usual `weight_kernel` differs in one thing: on the
+    output unit's latent the lengthscale stays below 1.5, so that no class stands between others in the prior and the
+    probabilities far from the data are even.
 
     Attributes
     ----------
@@ -59,6 +67,9 @@ class MetaGPClassifier(ClassifierMixin, MetaGPEstimator):
         likelihood = Bernoulli() if len(classes) == 2 else Categorical()
         self._fit(X, labels[:, None].astype(np.float64), likelihood, 1 if len(classes) == 2 else len(classes))
         return self
+
+    def _usual_weight_kernels(self) -> tuple[Kernel, Kernel]:
+        return RBF(), RBF(bounds={"lengthscale": (1e-2, LONGEST_OUTPUT_LENGTHSCALE)})
 
     def _predictive(self, draws: FunctionDraws) -> Predictive:
         return Predictive(draws, self.model_.likelihood, np.zeros(1), np.ones(1), flat=True)
