@@ -290,3 +290,9 @@ def test_named_kernel_is_the_kernel_of_that_name_whatever_the_case():
     assert type(kernels.named("matern52", "k")) is Matern52
     kernel = RBF(2.0)
     assert kernels.named(kernel, "k") is kernel
+
+
+def test_whole_numbers_scale_and_shift_a_kernel_as_others_do():
+    a, b = np.random.default_rng(0).standard_normal((2, 4, 2), np.float32)
+    np.testing.assert_array_equal((2 * RBF())(a, b), (2.0 * RBF())(a, b))
+    np.testing.assert_array_equal((RBF(2) + 1)(a, b), (RBF(2.0) + 1.0)(a, b))

@@ -1,5 +1,6 @@
 """Predictive: every answer against brute force over the draws it mixes. The models are small and untrained."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,7 +9,7 @@ from scipy import integrate, optimize, special, stats
 from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Poisson, StudentT
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.prediction import FunctionDraws, Predictive
+from metaprior.prediction import FunctionDraws, Predictive, _entropies, _log_prob, in_float64
 from metaprior.weights import MetaGPSpec, initial_metagp
 
 NUM_DRAWS, NOISE, DEGREES = 24, 0.4, 4.5
@@ -156,6 +157,32 @@ def test_entropy_is_the_mean_of_eight_node_quadratures_a_draw(functions, f):
     mixed = special.logsumexp(each, axis=0) - np.log(NUM_DRAWS)
     expected = -np.einsum("r,srn->n", weights / weights.sum(), mixed) / NUM_DRAWS
     assert_allclose(_predictive(functions, GAUSSIAN).entropy, expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize(
+    "likelihood",
+    [
+        StudentT(np.log([0.3]), np.asarray(np.log(3.0))),
+        StudentT(np.log([0.3, 0.5]), np.asarray(0.0)),
+        Poisson(),
+        Gaussian(np.log(np.full(3, 0.3))),
+        Gaussian(np.log(np.full(8, 0.3))),
+    ],
+    ids=["t", "two t", "poisson", "three gaussian", "eight gaussian"],
+)
+def test_entropies_lie_within_the_stated_error_of_a_long_average(likelihood, spread):
+    num_outputs = getattr(likelihood, "log_noise", getattr(likelihood, "log_scale", np.zeros(1))).size
+    rng = np.random.default_rng(0)
+    f, num = spread * rng.standard_normal((128, num_outputs)), 10_000
+    with in_float64():
+        mean = f[rng.integers(len(f), size=num)]
+        y = likelihood.from_uniform(jnp.asarray(mean), jnp.asarray(rng.uniform(size=mean.shape)))
+        own = np.asarray(likelihood.log_prob(jnp.asarray(mean), y))
+        mixed = np.asarray(_log_prob(likelihood, jnp.asarray(np.repeat(f[:, None], num, 1)), y))
+        total, conditional = (np.asarray(v)[0] for v in _entropies(likelihood, jnp.asarray(f[:, None])))
+    for found, each in [(total, -mixed), (total - conditional, own - mixed)]:
+        assert abs(found - each.mean()) <= 0.02 + 4 * each.std() / np.sqrt(num)
 
 
 def test_mutual_information_is_entropy_less_the_noises_and_not_negative(functions):

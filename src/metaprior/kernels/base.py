@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 from metaprior.leaves import Leaf
 
 H = TypeVar("H", bound="HyperKernel")
-Hyper = float | Sequence[float] | np.ndarray | None
+Hyper = float | int | Sequence[float] | np.ndarray | None
 Bound = float | tuple[float, ...]
 
 
@@ -83,14 +83,14 @@ class Kernel(eqx.Module):
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return {name: v for name, v in values.items() if isinstance(v, Kernel)}
 
-    def __add__(self, other: "Kernel | float") -> "Kernel":
+    def __add__(self, other: "Kernel | float | int") -> "Kernel":
         """Return the sum; a number stands for a constant kernel."""
         from metaprior.kernels.compose import Sum
         from metaprior.kernels.constant import Constant
 
         return Sum(self, other if isinstance(other, Kernel) else Constant(other))
 
-    def __mul__(self, other: "Kernel | float") -> "Kernel":
+    def __mul__(self, other: "Kernel | float | int") -> "Kernel":
         """Return the product with a kernel, or the kernel scaled by a positive number."""
         from metaprior.kernels.compose import Product, Scaled
 

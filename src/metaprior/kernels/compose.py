@@ -85,7 +85,7 @@ class Scaled(HyperKernel):
     inner: Kernel
     log_scale: Leaf
 
-    def __init__(self, inner: Kernel, scale: float) -> None:
+    def __init__(self, inner: Kernel, scale: float | int) -> None:
         """Take a kernel and a positive number."""
         log = log_positive("Scaled", "scale", scale)
         if log is None or log.ndim:

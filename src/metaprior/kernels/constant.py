@@ -16,7 +16,7 @@ class Constant(HyperKernel):
 
     def __init__(
         self,
-        value: float = 1.0,
+        value: float | int = 1.0,
         *,
         fixed: Sequence[str] = (),
         bounds: dict[str, tuple[float, float]] | None = None,

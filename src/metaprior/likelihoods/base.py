@@ -2,7 +2,8 @@
 
 f has one column a function of the network; y one column an output (class labels are whole numbers in one column).
 Everything a prediction needs follows: moments by mixing draws, quantiles by inverting the mixed distribution
-function, entropies by nodes y_r with weights w_r such that E[g(y) | f] = sum_r w_r g(y_r).
+function, entropies by nodes y_r with weights w_r such that E[g(y) | f] = sum_r w_r g(y_r). Where nodes are few for
+the dimension, every draw of f turns them by another amount: their mean over draws is that of one fine lattice.
 """
 
 import abc
@@ -11,6 +12,8 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+
+from metaprior.leaves import Leaf
 
 NUM_NODES = 16
 
@@ -31,8 +34,10 @@ class Likelihood(eqx.Module):
         """Return var[y | f]."""
 
     @abc.abstractmethod
-    def nodes(self, f: Float[Array, "*b K"]) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
-        """Return nodes and weights of the expectation over y given f."""
+    def nodes(
+        self, f: Float[Array, "*b K"], turn: Leaf | float = 0.0
+    ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
+        """Return nodes and weights of the expectation over y given f; `turn` is the number of the draw of f."""
 
     def release_times(self) -> "Likelihood":
         """Return a tree like the likelihood: the part of training each leaf is held for; inf if fixed."""
@@ -54,9 +59,14 @@ class OutputLikelihood(Likelihood):
         """Return the value of Y at which an inverted distribution function is attained: y itself if continuous."""
         return y
 
-    def nodes(self, f: Float[Array, "*b K"]) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
-        """Return quantiles at evenly spread probabilities, with equal weights."""
-        u = jnp.asarray(_spread(f.shape[-1]), f.dtype).reshape(NUM_NODES, *[1] * (f.ndim - 1), f.shape[-1])
+    def nodes(
+        self, f: Float[Array, "*b K"], turn: Leaf | float = 0.0
+    ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
+        """Return quantiles at evenly spread probabilities, turned round the unit cube, with equal weights."""
+        num_outputs = f.shape[-1]
+        shift = turn * np.sqrt([_prime(num_outputs - 1 + k) for k in range(num_outputs)])
+        u = jnp.clip((jnp.asarray(_spread(num_outputs), f.dtype) + shift) % 1, 1e-9, 1 - 1e-9)
+        u = u.reshape(NUM_NODES, *[1] * (f.ndim - 1), num_outputs)
         y = self.from_uniform(f[None], u)
         return y, jnp.full(y.shape[:-1], 1 / NUM_NODES, f.dtype)
 

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from metaprior.leaves import Leaf
 from metaprior.likelihoods.base import Likelihood
 
 
@@ -28,7 +29,9 @@ class Categorical(Likelihood):
         p = self.mean(f)
         return p * (1 - p)
 
-    def nodes(self, f: Float[Array, "*b K"]) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
+    def nodes(
+        self, f: Float[Array, "*b K"], turn: Leaf | float = 0.0
+    ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
         """Return the classes and their probabilities."""
         p = jnp.moveaxis(self.mean(f), -1, 0)
         classes = jnp.arange(p.shape[0], dtype=f.dtype).reshape(-1, *[1] * f.ndim)

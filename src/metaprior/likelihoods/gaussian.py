@@ -44,10 +44,12 @@ class Gaussian(OutputLikelihood):
         """Return f + noise Phi^-1(u)."""
         return f + self.noise * jax.scipy.stats.norm.ppf(u)
 
-    def nodes(self, f: Float[Array, "*b K"]) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
+    def nodes(
+        self, f: Float[Array, "*b K"], turn: Leaf | float = 0.0
+    ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
         """Return Gauss-Hermite nodes for one output, the lattice for several."""
         if f.shape[-1] > 1:
-            return super().nodes(f)
+            return super().nodes(f, turn)
         points, weights = np.polynomial.hermite_e.hermegauss(8)
         shape = (8, *[1] * (f.ndim - 1))
         y = f[None] + self.noise * points.reshape(*shape, 1)
