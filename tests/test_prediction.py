@@ -1,5 +1,9 @@
 """Predictive: every answer against brute force over the draws it mixes. The models are small and untrained."""
 
+import copy
+import dataclasses
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -33,9 +37,16 @@ def _model(num_outputs):
     return Model(initial_metagp(spec, network, rng.standard_normal((20, 2)), rng), network, GAUSSIAN)
 
 
+def seen_through(functions, likelihood):
+    """Return the same functions with another likelihood."""
+    seen = copy.copy(functions)
+    seen.model = dataclasses.replace(functions.model, likelihood=likelihood)
+    return seen
+
+
 def _predictive(functions, likelihood, offset=0.0, scale=1.0, flat=True):
     width = 1 if isinstance(likelihood, Categorical) else functions.model.network.sizes[-1]
-    return Predictive(functions, likelihood, np.full(width, offset), np.full(width, scale), flat=flat)
+    return Predictive(seen_through(functions, likelihood), np.full(width, offset), np.full(width, scale), flat=flat)
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +191,8 @@ def test_entropies_lie_within_the_stated_error_of_a_long_average(likelihood, spr
         y = likelihood.from_uniform(jnp.asarray(mean), jnp.asarray(rng.uniform(size=mean.shape)))
         own = np.asarray(likelihood.log_prob(jnp.asarray(mean), y))
         mixed = np.asarray(_log_prob(likelihood, jnp.asarray(np.repeat(f[:, None], num, 1)), y))
-        total, conditional = (np.asarray(v)[0] for v in _entropies(likelihood, jnp.asarray(f[:, None])))
+        every = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(f), 1, num_outputs)), likelihood)
+        total, conditional = (np.asarray(v)[0] for v in _entropies(every, jnp.asarray(f[:, None])))
     for found, each in [(total, -mixed), (total - conditional, own - mixed)]:
         assert abs(found - each.mean()) <= 0.02 + 4 * each.std() / np.sqrt(num)
 
@@ -217,7 +229,7 @@ def test_units_move_every_answer_as_a_change_of_variable_does(name, functions):
 
 def test_several_outputs_have_a_column_each_and_one_density(three_functions, f3):
     noise, offset, scale = np.array([0.2, 0.4, 0.9]), np.array([1.0, -2.0, 0.0]), np.array([3.0, 0.5, 1.0])
-    predictive = Predictive(three_functions, Gaussian(np.log(noise)), offset, scale, flat=False)
+    predictive = Predictive(seen_through(three_functions, Gaussian(np.log(noise))), offset, scale, flat=False)
     each = stats.norm(offset + scale * f3, scale * noise)  # [S, N, 3]
     assert_allclose(predictive.mean, each.mean().mean(0), rtol=1e-12)
     assert_allclose(predictive.variance, each.mean().var(0) + each.var().mean(0), rtol=1e-10)

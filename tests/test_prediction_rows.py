@@ -39,9 +39,7 @@ def model(request):
 
 
 def _at(model, x, key=KEY, **kwargs):
-    return Predictive(
-        FunctionDraws(model, key, NUM_DRAWS, x, **kwargs), model.likelihood, np.ones(1), np.full(1, 2.0), flat=True
-    )
+    return Predictive(FunctionDraws(model, key, NUM_DRAWS, x, **kwargs), np.ones(1), np.full(1, 2.0), flat=True)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +105,7 @@ def test_no_more_rows_than_a_chunk_are_ever_drawn_or_reduced_at_once(monkeypatch
     """Memory is bounded, and one compiled program serves every number of rows."""
     drawn, reduced = [], []
 
-    def functions(model, key, x, num_draws, rowwise):
+    def functions(model, key, x, num_draws, rowwise, stacked):
         drawn.append(x.shape)
         return np.zeros((num_draws, len(x), 1))
 

@@ -22,7 +22,7 @@ class Model(eqx.Module):
         """Return the network's outputs for every draw along the noise's leading axis."""
 
         def one(draw_noise: Noise) -> Array:
-            return self.network(prepared.draw(draw_noise).at(x, draw_noise.rows), x)
+            return prepared.draw(draw_noise).outputs(self.network, x, draw_noise.rows)
 
         return jax.vmap(one)(noise)
 

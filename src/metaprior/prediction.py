@@ -5,6 +5,7 @@ on the row alone. Rows go through in chunks of one size, each reduced before the
 for any number of rows, and nothing recompiles. Everything runs in float64.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -21,6 +22,7 @@ from metaprior.leaves import Leaf
 from metaprior.likelihoods import Categorical, Likelihood, OutputLikelihood, invert
 from metaprior.model import Model
 from metaprior.noise import Noise, row_noise, sample_shared_noise
+from metaprior.weights import WeightModel
 
 #: Rows of a chunk, and how many draws are computed at once.
 CHUNK_ROWS = 256
@@ -31,14 +33,36 @@ class FunctionDraws:
     """Draws of the network's output functions at given rows.
 
     `num_draws` draws from `key`; rows are standardised inputs. With `joint`, rows that a model couples (`full` with an
-    input kernel) are drawn together, coherently; otherwise each row is drawn for itself.
+    input kernel) are drawn together, coherently; otherwise each row is drawn for itself. A `stacked` model is
+    `num_draws` models in one, along a leading axis of all its numbers (an ensemble, a sampler's states): a draw each.
     """
 
-    def __init__(self, model: Model, key: np.ndarray, num_draws: int, x: np.ndarray, *, joint: bool = False) -> None:
+    def __init__(
+        self,
+        model: Model,
+        key: np.ndarray,
+        num_draws: int,
+        x: np.ndarray,
+        *,
+        joint: bool = False,
+        stacked: bool = False,
+    ) -> None:
         """Keep what is needed; nothing is computed yet."""
-        self.model, self.key, self.num_draws, self.x = model, key, num_draws, np.asarray(x, np.float64)
+        self.model = dataclasses.replace(model, weights=model.weights.for_prediction())
+        self.key, self.num_draws, self.x, self.stacked = key, num_draws, np.asarray(x, np.float64), stacked
         self.rowwise = model.weights.couples_rows and not joint
         self.whole = model.weights.couples_rows and joint
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """The likelihood of every draw, its numbers with the axes [S, 1, ...] of draws and rows before their own."""
+
+        def with_axes(leaf: Leaf) -> np.ndarray:
+            own = np.asarray(leaf)[:, None] if self.stacked else np.asarray(leaf)[None, None]
+            own = own[..., None] if own.ndim == 2 else own
+            return np.broadcast_to(own, (self.num_draws, *own.shape[1:]))
+
+        return jax.tree.map(with_axes, self.model.likelihood)
 
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and their draws [S, rows, K], a chunk at a time."""
@@ -49,7 +73,7 @@ class FunctionDraws:
             with in_float64():
                 model = _as_float64(self.model)
                 key = jax.random.wrap_key_data(jnp.asarray(self.key), impl="threefry2x32")
-                f = np.asarray(_functions(model, key, jnp.asarray(padded), self.num_draws, self.rowwise))
+                f = np.asarray(_functions(model, key, jnp.asarray(padded), self.num_draws, self.rowwise, self.stacked))
             yield slice(start, start + len(rows)), f[:, : len(rows)]
 
 
@@ -69,26 +93,29 @@ def _as_float64(tree: Tree) -> Tree:
 
 @eqx.filter_jit
 def _functions(
-    model: Model, key: Key[Array, ""], x: Float[Array, "B D"], num_draws: int, rowwise: bool
+    model: Model, key: Key[Array, ""], x: Float[Array, "B D"], num_draws: int, rowwise: bool, stacked: bool
 ) -> Float[Array, "S B K"]:
-    prepared, sizes = model.weights.prepared(), model.weights.sizes()
+    sizes = model.weights.sizes()
+    # one weight model for all draws, or one a draw
+    members, shared_weights = (model.weights, None) if stacked else (None, model.weights.prepared())
     shared_key, row_key = jax.random.split(key)
     noise = sample_shared_noise(shared_key, sizes, num_draws, x.dtype)
     rows = row_noise(row_key, x, num_draws, sizes.per_row)
 
-    def one(parts: tuple[Noise, Array]) -> Array:
-        shared, own = parts
+    def one(parts: tuple[WeightModel | None, Noise, Array]) -> Array:
+        member, shared, own = parts
+        prepared = member.prepared() if shared_weights is None else shared_weights  # type: ignore[union-attr]
         draw = prepared.draw(shared)
 
         def call(x: Array, own: Array) -> Array:
-            return model.network(draw.at(x, own), x)
+            return draw.outputs(model.network, x, own)
 
         if not rowwise:
             return call(x, own)
         return jax.vmap(lambda row, own_row: call(row[None], own_row[None])[0])(x, own)
 
     at_once = max(d for d in range(1, DRAWS_AT_ONCE + 1) if num_draws % d == 0)
-    return jax.lax.map(one, (noise, rows), batch_size=at_once)
+    return jax.lax.map(one, (members, noise, rows), batch_size=at_once)
 
 
 class Predictive:
@@ -99,9 +126,7 @@ class Predictive:
     Parameters
     ----------
     draws : FunctionDraws
-        The function draws that are mixed.
-    likelihood : Likelihood
-        p(y | f), in standardised units.
+        The function draws that are mixed, and the likelihood p(y | f) of each, in standardised units.
     offset, scale : array
         y = offset + scale * (standardised y), an output at a time.
     flat : bool
@@ -111,14 +136,13 @@ class Predictive:
     def __init__(
         self,
         draws: FunctionDraws,
-        likelihood: Likelihood,
         offset: np.ndarray,
         scale: np.ndarray,
         *,
         flat: bool,
     ) -> None:
         """Keep what is needed; each answer is computed when it is asked for."""
-        self._draws, self._likelihood, self._flat = draws, likelihood, flat
+        self._draws, self._likelihood, self._flat = draws, draws.likelihood, flat
         self._offset, self._scale = np.asarray(offset, np.float64), np.asarray(scale, np.float64)
 
     def __len__(self) -> int:
@@ -292,23 +316,25 @@ def _quantile(likelihood: OutputLikelihood, f: Float[Array, "S B K"], level: Lea
 
 @eqx.filter_jit
 def _entropies(likelihood: Likelihood, f: Float[Array, "S B K"]) -> tuple[Array, Array]:
-    """Return H[y] = -E_f E_y|f log p(y) and E_f H[y | f], by the likelihood's nodes, a draw at a time."""
+    """Return H[y] = -E_f E_y|f log p(y) and E_f H[y | f], by nodes of y, a draw at a time."""
     if isinstance(likelihood, Categorical):
         p = likelihood.mean(f)
         return _categorical_entropy(jnp.mean(p, 0)), jnp.mean(_categorical_entropy(p), 0)
 
-    def of_draw(numbered: tuple[Array, Array]) -> tuple[Array, Array]:
-        f_s, turn = numbered
-        y, weight = likelihood.nodes(f_s, turn)  # [R, B, P], [R, B]
-        own = likelihood.log_prob(jnp.broadcast_to(f_s, (y.shape[0], *f_s.shape)), y)
+    wider = jax.tree.map(lambda leaf: leaf[:, None], likelihood)  # [S, 1, 1, ...]: draws, nodes, rows
+
+    def of_draw(numbered: tuple[Likelihood, Array, Array]) -> tuple[Array, Array]:
+        of_s, f_s, turn = numbered
+        y, weight = of_s.nodes(f_s, turn)  # [R, B, P], [R, B]
+        own = of_s.log_prob(jnp.broadcast_to(f_s, (y.shape[0], *f_s.shape)), y)
         wide = (f.shape[0], *y.shape[:-1])
-        each = likelihood.log_prob(
+        each = wider.log_prob(
             jnp.broadcast_to(f[:, None], (*wide, f.shape[-1])), jnp.broadcast_to(y, (*wide, y.shape[-1]))
         )
         mixed = jax.scipy.special.logsumexp(each, axis=0) - jnp.log(f.shape[0])
         return -jnp.sum(weight * mixed, 0), -jnp.sum(weight * own, 0)
 
-    total, own = jax.lax.map(of_draw, (f, jnp.arange(f.shape[0], dtype=f.dtype)))
+    total, own = jax.lax.map(of_draw, (likelihood, f, jnp.arange(f.shape[0], dtype=f.dtype)))
     return jnp.mean(total, 0), jnp.mean(own, 0)
 
 

@@ -1,6 +1,5 @@
 """scikit-learn estimators; NumPy at the border."""
 
-from metaprior.estimators.classifier import MetaGPClassifier
-from metaprior.estimators.regressor import MetaGPRegressor
+from metaprior.estimators.metagp import MetaGPClassifier, MetaGPRegressor
 
 __all__ = ["MetaGPClassifier", "MetaGPRegressor"]

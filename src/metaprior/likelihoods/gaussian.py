@@ -16,11 +16,11 @@ NOISE_HOLD = 0.8
 class Gaussian(OutputLikelihood):
     """N(y; f, noise^2)."""
 
-    log_noise: Float[Leaf, " K"]
+    log_noise: Float[Leaf, "*s K"]
     learned: bool = eqx.field(static=True, default=True)
 
     @property
-    def noise(self) -> Float[Array, " K"]:
+    def noise(self) -> Float[Array, "*s K"]:
         """The standard deviation of every output."""
         return jnp.exp(self.log_noise)
 

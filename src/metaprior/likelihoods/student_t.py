@@ -15,17 +15,17 @@ from metaprior.likelihoods.invert import invert
 class StudentT(OutputLikelihood):
     """t with 2 + excess degrees of freedom (so that the variance exists), scaled and shifted."""
 
-    log_scale: Float[Leaf, " K"]
-    log_excess: Float[Leaf, ""]
+    log_scale: Float[Leaf, "*s K"]
+    log_excess: Float[Leaf, "*e"]
     learned: bool = eqx.field(static=True, default=True)
 
     @property
-    def scale(self) -> Float[Array, " K"]:
+    def scale(self) -> Float[Array, "*s K"]:
         """The spread of every output."""
         return jnp.exp(self.log_scale)
 
     @property
-    def degrees(self) -> Float[Array, ""]:
+    def degrees(self) -> Float[Array, "*e"]:
         """The degrees of freedom, above 2."""
         return 2 + jnp.exp(self.log_excess)
 
@@ -52,6 +52,7 @@ class StudentT(OutputLikelihood):
     def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
         """Return f + scale t^-1(u), by bisection on the standard t."""
         unit = StudentT(jnp.zeros_like(self.log_scale), self.log_excess)
+        u = jnp.broadcast_to(u, jnp.broadcast_shapes(u.shape, self.scale.shape, self.degrees.shape))
         wide = jnp.full(u.shape, 1e4, u.dtype)
         return f + self.scale * invert(lambda t: unit.cdf(jnp.zeros_like(t), t), u, -wide, wide)
 

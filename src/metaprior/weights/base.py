@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from metaprior.networks import Layer
+from metaprior.networks import Layer, Network
 from metaprior.noise import Noise, NoiseSizes
 
 
@@ -25,6 +25,10 @@ class WeightDraw(eqx.Module):
     @abc.abstractmethod
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
         """Return explicit weights, layer by layer: [I, J], or [B, I, J] where they depend on the input."""
+
+    def outputs(self, network: Network, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> Float[Array, "B K"]:
+        """Return the network's outputs at the given inputs."""
+        return network(self.at(x, rows), x)
 
 
 class PreparedWeights(eqx.Module):
@@ -54,6 +58,10 @@ class WeightModel(eqx.Module):
     @abc.abstractmethod
     def kl(self) -> dict[str, Float[Array, ""]]:
         """Return the KL from prior to posterior, one named part a group of variables."""
+
+    def for_prediction(self) -> "WeightModel":
+        """Return the model that predictions draw from: the same posterior, in the form that is coherent over rows."""
+        return self
 
     @property
     def couples_rows(self) -> bool:
