@@ -3,6 +3,7 @@
 The estimators are left out: scikit-learn wants them to take any value and complain in `fit`, in their own words.
 """
 
+import pytest
 from jaxtyping import install_import_hook
 
 CHECKED = ["kernels", "units", "inputs", "networks", "noise", "numerics", "mapping", "weights", "likelihoods", "model"]
@@ -11,3 +12,11 @@ CHECKED += ["inference", "prediction", "prior"]
 with install_import_hook([f"metaprior.{name}" for name in CHECKED], "beartype.beartype"):
     import metaprior.estimators
     import metaprior.prior  # noqa: F401
+
+from metaprior.compilation import drop_programs_when_many  # noqa: E402  (after the hook)
+
+
+@pytest.fixture(autouse=True)
+def no_more_programs_than_the_machine_allows():
+    """A process of a thousand tests compiles more programs than Linux lets it map."""
+    drop_programs_when_many(0.4)

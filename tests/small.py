@@ -63,7 +63,7 @@ def random_mapping(mapping: Mapping, rng: np.random.Generator) -> Mapping:
     aux = None if mapping.code_aux is None else rng.standard_normal(mapping.code_aux.shape)
     m = mapping.num_inducing
     q = rng.standard_normal(m), np.log(rng.uniform(0.3, 1.2, m)), 0.3 * rng.standard_normal((m, m))
-    return Mapping(mapping.kernel_in, mapping.kernel_out, *codes, aux, *q)
+    return Mapping(*q, mapping.kernel_in, mapping.kernel_out, *codes, aux)
 
 
 def noise_of(model: MetaGP, num_rows: int, seed: int | None = None) -> Noise:

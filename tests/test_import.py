@@ -12,7 +12,7 @@ import jax
 import pytest
 
 import metaprior
-from metaprior.compilation import cache_folder, compilation_cache
+from metaprior.compilation import cache_folder, compilation_cache, drop_programs_when_many
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(metaprior.__file__).parent
@@ -192,3 +192,14 @@ def test_a_circle_would_be_seen():
 @pytest.mark.parametrize("name", ["metaprior.kernels", "metaprior.inputs", "metaprior.prediction", "metaprior.prior"])
 def test_module_can_be_the_first_to_be_imported(name):
     assert fresh(f"import {name}; print(1)") == 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts the memory mappings of Linux")
+def test_compiled_programs_are_dropped_where_they_would_use_up_the_memory_mappings():
+    doubled = jax.jit(lambda x: 2 * x)
+    doubled(1.0)
+    assert not drop_programs_when_many(1.0)
+    assert doubled._cache_size() == 1
+    assert drop_programs_when_many(1e-9)
+    assert doubled._cache_size() == 0
+    assert doubled(1.0) == 2

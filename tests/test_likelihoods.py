@@ -159,6 +159,15 @@ def test_poisson_quantiles_equal_scipys(rate):
     np.testing.assert_array_equal(found, stats.poisson(rate).ppf(u))
 
 
+@pytest.mark.parametrize("rate", [1e-3, 0.7, 5.0, 9.99, 10.01, 40.0, 3e3])
+def test_quick_poisson_quantiles_are_exact_for_small_rates_and_near_for_large(rate):
+    u = (np.arange(4096) + 0.5) / 4096
+    found = _call(POISSON, "quick_quantile", np.full((len(u), 1), np.log(rate)), u[:, None])[:, 0]
+    off = np.abs(found - stats.poisson(rate).ppf(u))
+    assert np.max(off) <= (0 if rate <= 10 else 1)
+    assert np.mean(off) <= 0.005 * np.sqrt(rate)
+
+
 def test_poisson_cdf_is_a_step_function_that_is_nought_below_zero():
     f = np.full((4, 1), np.log(1.3))
     y = np.array([-0.5, 0.0, 0.999, 1.0])[:, None]

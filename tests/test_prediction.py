@@ -138,6 +138,69 @@ def test_interval_is_the_central_pair_of_quantiles(functions, f):
     assert_allclose(held, 0.9, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", TWINS)
+def test_cdf_is_the_mean_of_the_draws_distribution_functions(name, functions, f):
+    likelihood, twin = TWINS[name]
+    y = twin(f[0]).rvs(random_state=0)
+    assert_allclose(_predictive(functions, likelihood).cdf(y), np.mean(twin(f).cdf(y), axis=0), rtol=1e-11)
+
+
+def _integrated_crps(name, mixture, y):
+    """CRPS = integral of (F(t) - [t >= y])^2, by the trapezium rule on both sides of y, or summed over counts."""
+    if name == "poisson":
+        counts = np.arange(300)
+        return np.sum((np.mean(mixture.cdf(counts[:, None]), axis=1) - (counts >= y)) ** 2)
+    reach = np.geomspace(1e-4, 3e3, 4000) - 1e-4
+    below, above = (np.mean(mixture.cdf(t[:, None]), axis=1) for t in (y - reach, y + reach))
+    return integrate.trapezoid(below**2 + (1 - above) ** 2, reach)
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_crps_lies_within_the_stated_error_of_the_integral(name, functions, f):
+    likelihood, twin = TWINS[name]
+    predictive = _predictive(functions, likelihood)
+    y = twin(f[0]).rvs(random_state=0)
+    expected = [_integrated_crps(name, twin(f[:, n]), y[n]) for n in range(len(X))]
+    assert np.all(np.abs(predictive.crps(y) - expected) <= 0.005 * predictive.std)
+
+
+def test_crps_of_a_gaussian_mixture_is_the_closed_form_of_its_pairs(functions, f):
+    def mean_absolute(m, s):
+        return 2 * s * stats.norm.pdf(m / s) + m * (2 * stats.norm.cdf(m / s) - 1)
+
+    y = np.linspace(-3, 3, len(X))
+    pairs = np.mean(mean_absolute(f[:, None] - f, NOISE * np.sqrt(2)), axis=(0, 1))
+    expected = np.mean(mean_absolute(f - y, NOISE), axis=0) - 0.5 * pairs
+    assert_allclose(_predictive(functions, GAUSSIAN).crps(y), expected, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "student_t"])
+def test_crps_of_one_draw_is_scipys_single_distributions(name):
+    functions = FunctionDraws(_model(1), KEY, 1, X)
+    likelihood, twin = TWINS[name]
+    predictive = _predictive(functions, likelihood)
+    mean, y = predictive.mean, np.linspace(-2, 2, len(X))
+    z = (y - mean) / NOISE
+    if name == "gaussian":
+        expected = NOISE * (z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi))
+        assert_allclose(predictive.crps(y), expected, rtol=1e-11)
+    else:
+        # E|t - t'| / 2 = 2 sqrt(nu) B(1/2, nu - 1/2) / ((nu - 1) B(1/2, nu/2)^2)
+        each, nu = stats.t(DEGREES), DEGREES
+        half = 2 * np.sqrt(nu) / (nu - 1) * special.beta(0.5, nu - 0.5) / special.beta(0.5, nu / 2) ** 2
+        absolute = z * (2 * each.cdf(z) - 1) + 2 * each.pdf(z) * (nu + z**2) / (nu - 1)
+        assert np.all(np.abs(predictive.crps(y) - NOISE * (absolute - half)) <= 0.005 * predictive.std)
+
+
+def test_crps_of_samples_is_smallest_on_average_for_the_distribution_they_come_from(functions):
+    predictive = _predictive(functions, GAUSSIAN)
+    y = predictive.sample(0)
+    own = np.mean([predictive.crps(row) for row in y])
+    for scale, offset in [(2.0, 0.0), (0.5, 0.0), (1.0, NOISE)]:
+        other = _predictive(functions, GAUSSIAN, offset, scale)
+        assert own < np.mean([other.crps(row) for row in y])
+
+
 def test_samples_given_the_draws_follow_the_likelihood(functions, f):
     y = _predictive(functions, GAUSSIAN).sample(0)
     assert y.shape == f.shape
@@ -223,6 +286,8 @@ def test_units_move_every_answer_as_a_change_of_variable_does(name, functions):
     assert_allclose(moved.draws(), OFFSET + SCALE * plain.draws(), rtol=1e-13)
     assert_allclose(moved.sample(0), OFFSET + SCALE * plain.sample(0), rtol=1e-13)
     assert_allclose(moved.log_prob(OFFSET + SCALE * y), plain.log_prob(y) - np.log(SCALE), rtol=1e-11, atol=1e-12)
+    assert_allclose(moved.cdf(OFFSET + SCALE * y), plain.cdf(y), rtol=1e-11)
+    assert_allclose(moved.crps(OFFSET + SCALE * y), SCALE * plain.crps(y), rtol=1e-11)
     assert_allclose(moved.entropy, plain.entropy + np.log(SCALE), rtol=1e-13)
     assert_allclose(moved.mutual_information, plain.mutual_information, rtol=1e-9, atol=1e-14)
 
@@ -239,6 +304,12 @@ def test_several_outputs_have_a_column_each_and_one_density(three_functions, f3)
     median = predictive.quantile(0.5)
     assert median.shape == (len(X), 3)
     assert_allclose(np.mean(each.cdf(median), axis=0), 0.5, rtol=1e-12)
+    assert_allclose(predictive.cdf(y), np.mean(each.cdf(y), axis=0), rtol=1e-11)
+    crps = [
+        [_integrated_crps("gaussian", stats.norm(m, s), t) for m, s, t in zip(means, scale * noise, row, strict=True)]
+        for means, row in zip(np.moveaxis(each.mean(), 0, -1), y, strict=True)
+    ]
+    assert_allclose(predictive.crps(y), crps, rtol=1e-4)  # the error of the trapezia
 
 
 # --- classes ---------------------------------------------------------------------
@@ -288,6 +359,13 @@ def test_classes_have_no_quantile(classes):
         classes[0].quantile(0.5)
 
 
+def test_classes_have_no_distribution_function_and_no_crps(classes):
+    with pytest.raises(AttributeError, match="cdf: classes have no order; use probabilities"):
+        classes[0].cdf(np.zeros(len(X)))
+    with pytest.raises(AttributeError, match="crps: classes have no order; use log_prob"):
+        classes[0].crps(np.zeros(len(X)))
+
+
 def test_regression_has_no_probabilities(functions):
     with pytest.raises(AttributeError, match="probabilities: this is a regression; use mean"):
         _ = _predictive(functions, GAUSSIAN).probabilities
@@ -299,9 +377,10 @@ def test_quantile_level_outside_the_unit_interval_is_refused(functions, level):
         _predictive(functions, GAUSSIAN).quantile(np.asarray(level))
 
 
-def test_targets_of_the_wrong_shape_are_refused(functions):
-    predictive = _predictive(functions, GAUSSIAN)
-    with pytest.raises(ValueError, match="expected 7 targets, one a row; got 6"):
-        predictive.log_prob(np.zeros(6))
-    with pytest.raises(ValueError, match=r"expected 1 column.*got 2"):
-        predictive.log_prob(np.zeros((7, 2)))
+@pytest.mark.parametrize("question", ["log_prob", "cdf", "crps"])
+def test_targets_of_the_wrong_shape_are_refused(question, functions):
+    ask = getattr(_predictive(functions, GAUSSIAN), question)
+    with pytest.raises(ValueError, match=f"{question}: expected 7 targets, one a row; got 6"):
+        ask(np.zeros(6))
+    with pytest.raises(ValueError, match=rf"{question}: expected 1 column.*got 2"):
+        ask(np.zeros((7, 2)))

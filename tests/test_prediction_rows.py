@@ -56,6 +56,8 @@ def _answers(model, x, y):
         "variance": predictive.variance,
         "quantile": predictive.quantile(0.9),
         "log_prob": predictive.log_prob(y),
+        "cdf": predictive.cdf(y),
+        "crps": predictive.crps(y),
         "entropy": predictive.entropy,
     }
 

@@ -7,7 +7,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from metaprior import kernels, likelihoods, mapping, networks, prior, weights
+    from metaprior import kernels, likelihoods, mapping, metrics, networks, prior, weights
+    from metaprior.comparison import compare
     from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
     from metaprior.inputs import Projection
     from metaprior.model import Model
@@ -21,9 +22,11 @@ __all__ = [
     "Model",
     "Predictive",
     "Projection",
+    "compare",
     "kernels",
     "likelihoods",
     "mapping",
+    "metrics",
     "networks",
     "prior",
     "weights",
@@ -35,6 +38,7 @@ _HOMES = {
     "Model": "metaprior.model",
     "Predictive": "metaprior.prediction",
     "Projection": "metaprior.inputs",
+    "compare": "metaprior.comparison",
 }
 
 

@@ -2,6 +2,9 @@
 
 `import metaprior` changes no JAX setting; these are set while a fit or a prediction runs and put back after it.
 A cache that the user has set is respected. METAPRIOR_CACHE names another folder; METAPRIOR_CACHE=off turns it off.
+
+A process that compiles thousands of programs (a long search over shapes) runs out of memory mappings, and XLA then
+ends it with a segmentation fault; `drop_programs_when_many` lets go of them well before that.
 """
 
 import contextlib
@@ -61,3 +64,24 @@ def _writable(folder: Path) -> bool:
     except OSError:
         return False
     return os.access(folder, os.W_OK)
+
+
+#: The part of the allowed memory mappings beyond which compiled programs are dropped.
+MAPPINGS_PART = 0.6
+
+
+def drop_programs_when_many(part: float = MAPPINGS_PART) -> bool:
+    """Drop all compiled programs where the process holds more than a part of the memory mappings Linux allows it.
+
+    Programs in use are compiled again, or read from the disk, when next called. Returns whether it was done; where
+    the numbers cannot be read (another system) it never is.
+    """
+    try:
+        most = int(Path("/proc/sys/vm/max_map_count").read_text())
+        held = Path("/proc/self/maps").read_bytes().count(b"\n")
+    except (OSError, ValueError):
+        return False
+    if held <= part * most:
+        return False
+    jax.clear_caches()
+    return True

@@ -1,7 +1,12 @@
-"""The type of a model's leaves: NumPy arrays while a model is built, kept and pickled, JAX arrays while it computes."""
+"""The type of a model's leaves: NumPy arrays while a model is built, kept and pickled, JAX arrays while it computes.
+
+`Fixed` holds leaves that no training moves and no sampler samples.
+"""
 
 from typing import TYPE_CHECKING, Any
 
+import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Array
 
@@ -9,3 +14,13 @@ if TYPE_CHECKING:
     Leaf = Any
 else:
     Leaf = Array | np.ndarray
+
+
+class Fixed(eqx.Module):
+    """A part of a model that is not learned."""
+
+    value: Any
+
+    def release_times(self) -> "Fixed":
+        """Return a tree like this one: every leaf is held for ever."""
+        return jax.tree.map(lambda _: np.inf, self)

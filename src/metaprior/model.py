@@ -5,6 +5,7 @@ import jax
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
+from metaprior.leaves import Fixed
 from metaprior.likelihoods import Likelihood
 from metaprior.networks import Network
 from metaprior.noise import Noise
@@ -29,7 +30,7 @@ class Model(eqx.Module):
 
 def release_times(model: Model) -> Model:
     """Return a tree like the model: the part of training for which each leaf is held; inf where it is fixed."""
-    special = (Kernel, Likelihood)
+    special = (Kernel, Likelihood, Fixed)
     return jax.tree.map(
         lambda node: node.release_times() if isinstance(node, special) else 0.0,
         model,

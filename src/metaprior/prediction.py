@@ -71,7 +71,7 @@ class FunctionDraws:
             rows = self.x[start : start + size]
             padded = np.pad(rows, ((0, size - len(rows)), (0, 0)), mode="edge")
             with in_float64():
-                model = _as_float64(self.model)
+                model = as_float64(self.model)
                 key = jax.random.wrap_key_data(jnp.asarray(self.key), impl="threefry2x32")
                 f = np.asarray(_functions(model, key, jnp.asarray(padded), self.num_draws, self.rowwise, self.stacked))
             yield slice(start, start + len(rows)), f[:, : len(rows)]
@@ -87,7 +87,8 @@ def in_float64() -> Iterator[None]:
 Tree = TypeVar("Tree", bound=eqx.Module)
 
 
-def _as_float64(tree: Tree) -> Tree:
+def as_float64(tree: Tree) -> Tree:
+    """Return the tree with all its numbers in float64."""
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64) if eqx.is_inexact_array_like(leaf) else leaf, tree)
 
 
@@ -167,7 +168,7 @@ class Predictive:
             padded = np.pad(f, ((0, 0), (0, extra), (0, 0)), mode="edge")
             own = [np.pad(a[rows], [(0, extra), *[(0, 0)] * (a.ndim - 1)], mode="edge") for a in per_row]
             with in_float64():
-                answer = function(_as_float64(self._likelihood), jnp.asarray(padded), *map(jnp.asarray, own))
+                answer = function(as_float64(self._likelihood), jnp.asarray(padded), *map(jnp.asarray, own))
                 answer = answer if isinstance(answer, tuple) else (answer,)
                 parts.append(tuple(np.asarray(a)[: f.shape[1]] for a in answer))
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
@@ -223,9 +224,13 @@ class Predictive:
             raise AttributeError("quantile: classes have no order; use probabilities.")
         if not np.all((levels > 0) & (levels < 1)):
             raise ValueError(f"quantile: levels must lie strictly between 0 and 1; got {q!r}.")
-        found = [self._reduce(partial(_quantile, level=np.asarray(level)))[0] for level in levels]
+        found = [self._standard_quantile(level) for level in levels]
         answers = np.stack([self._shaped(self._offset + self._scale * a) for a in found])
         return answers[0] if np.ndim(q) == 0 else answers
+
+    def _standard_quantile(self, level: float) -> np.ndarray:
+        """Return a quantile of y in standardised units, [N, outputs]."""
+        return self._reduce(partial(_quantile, level=np.asarray(level)))[0]
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return the central interval that holds y with probability `level`."""
@@ -254,15 +259,35 @@ class Predictive:
 
     def log_prob(self, y: np.ndarray) -> np.ndarray:
         """Return log p(y_n | x_n): the log density of given targets (log probability of class numbers)."""
+        shift = 0.0 if self.is_classification else float(np.sum(np.log(self._scale)))
+        return self._reduce(_log_prob, self._standardised(y, "log_prob"))[0] - shift
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        """Return P(Y_n <= y_n | x_n) at given targets, an output at a time: [N] or [N, outputs]."""
+        if self.is_classification:
+            raise AttributeError("cdf: classes have no order; use probabilities.")
+        return self._shaped(self._reduce(_cdf, self._standardised(y, "cdf"))[0])
+
+    def crps(self, y: np.ndarray) -> np.ndarray:
+        """Return the continuous ranked probability score of given targets, an output at a time: [N] or [N, outputs].
+
+        E|Y - y| - E|Y - Y'| / 2 for independent Y, Y' of this distribution, in the units of y: smaller is better, and
+        |Y - y| where Y is certain. Exact for the Gaussian likelihood; for the others from 4096 values or more,
+        within 0.005 standard deviations of Y.
+        """
+        if self.is_classification:
+            raise AttributeError("crps: classes have no order; use log_prob.")
+        return self._shaped(self._scale * self._reduce(_crps, self._standardised(y, "crps"))[0])
+
+    def _standardised(self, y: np.ndarray, question: str) -> np.ndarray:
+        """Return targets, as columns, in the units of the likelihood (class numbers as they are)."""
         y = np.asarray(y, np.float64)
         y = y[:, None] if y.ndim == 1 else y
         if y.shape[0] != len(self):
-            raise ValueError(f"log_prob: expected {len(self)} targets, one a row; got {y.shape[0]}.")
+            raise ValueError(f"{question}: expected {len(self)} targets, one a row; got {y.shape[0]}.")
         if y.shape[1] != len(self._scale):
-            raise ValueError(f"log_prob: expected {len(self._scale)} column(s) of targets; got {y.shape[1]}.")
-        if self.is_classification:
-            return self._reduce(_log_prob, y)[0]
-        return self._reduce(_log_prob, (y - self._offset) / self._scale)[0] - float(np.sum(np.log(self._scale)))
+            raise ValueError(f"{question}: expected {len(self._scale)} column(s) of targets; got {y.shape[1]}.")
+        return y if self.is_classification else (y - self._offset) / self._scale
 
     def draws(self) -> np.ndarray:
         """Return the mean of y under every function draw, [S, N] or [S, N, outputs]: coherent over rows.
@@ -272,7 +297,7 @@ class Predictive:
         parts = []
         for _, f in self._draws.chunks():
             with in_float64():
-                parts.append(np.asarray(_as_float64(self._likelihood).mean(jnp.asarray(f))))
+                parts.append(np.asarray(as_float64(self._likelihood).mean(jnp.asarray(f))))
         return self._shaped(self._offset + self._scale * np.concatenate(parts, axis=1))
 
     def sample(self, random_state: int) -> np.ndarray:
@@ -281,7 +306,7 @@ class Predictive:
         parts = []
         for _, f in self._draws.chunks():
             with in_float64():
-                likelihood = _as_float64(self._likelihood)
+                likelihood = as_float64(self._likelihood)
                 if not isinstance(likelihood, OutputLikelihood):
                     p = np.asarray(likelihood.mean(jnp.asarray(f)))
                     below = np.cumsum(p, axis=-1) < rng.uniform(size=(*p.shape[:-1], 1))
@@ -303,6 +328,16 @@ def _moments(likelihood: Likelihood, f: Float[Array, "S B K"]) -> tuple[Array, A
 def _log_prob(likelihood: Likelihood, f: Float[Array, "S B K"], y: Float[Array, "B P"]) -> Float[Array, " B"]:
     each = likelihood.log_prob(f, jnp.broadcast_to(y, (f.shape[0], *y.shape)))
     return jax.scipy.special.logsumexp(each, axis=0) - jnp.log(f.shape[0])
+
+
+@eqx.filter_jit
+def _cdf(likelihood: OutputLikelihood, f: Float[Array, "S B K"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
+    return jnp.mean(likelihood.cdf(f, y[None]), 0)
+
+
+@eqx.filter_jit
+def _crps(likelihood: OutputLikelihood, f: Float[Array, "S B K"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
+    return likelihood.mixture_crps(f, y)
 
 
 @eqx.filter_jit

@@ -18,7 +18,7 @@ import optax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from metaprior.compilation import compilation_cache
+from metaprior.compilation import compilation_cache, drop_programs_when_many
 from metaprior.estimators.checks import expect, is_number, is_whole, standard_units, text_columns
 from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore
@@ -99,21 +99,12 @@ class Estimator(BaseEstimator, abc.ABC):
 
 @dataclass(eq=False, repr=False)
 class NetworkEstimator(Estimator):
-    """The parameters and the machinery of every estimator that trains a network by its ELBO."""
+    """The parameters and the machinery of every estimator that is a network."""
 
     hidden_layer_sizes: Sequence[int] = (50,)
     activation: str | Callable = "tanh"
     _: KW_ONLY
-    max_iter: int = 3000
-    batch_size: int | str = "auto"
-    learning_rate_init: float = 0.02
-    optimizer: optax.GradientTransformation | None = None
-    early_stopping: bool = False
-    validation_fraction: float = 0.1
-    n_iter_no_change: int = 5
-    tol: float = 0.0
     dtype: str = "float32"
-    warm_start: bool = False
     random_state: int | np.random.RandomState | None = None
     verbose: bool | int = False
 
@@ -126,16 +117,6 @@ class NetworkEstimator(Estimator):
     @abc.abstractmethod
     def _predictive(self, draws: FunctionDraws) -> Predictive:
         """Return what drawn functions say, in the units of the data."""
-
-    def _going_on(self) -> bool:
-        return self.warm_start and hasattr(self, "model_")
-
-    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
-        """Build or continue a model and train it."""
-        seed, x_unit = self._begun(x, num_functions)
-        going_on = self._going_on()
-        model = self.model_ if going_on else self._started(x, x_unit, targets, likelihood, num_functions, seed)
-        self._keep(self._trained(model, x_unit, targets, seed), seed)
 
     def _begun(self, x: np.ndarray, num_functions: int) -> tuple[int, np.ndarray]:
         """Check the parameters; return the seed of the fit and the inputs in standard units."""
@@ -168,6 +149,74 @@ class NetworkEstimator(Estimator):
         hidden = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=int)).tolist()
         return (num_features, *hidden, num_functions)
 
+    def _check_continued(self, num_features: int, num_functions: int) -> None:
+        """Say so where a warm start gets other data than the last fit had."""
+        first, *_, last = self.model_.network.sizes
+        for what, expected, got in [("features", first, num_features), ("targets", last, num_functions)]:
+            if got != expected:
+                raise ValueError(f"warm_start: expected {expected} {what}, as in the last fit; got {got}.")
+
+    def _num_predict_draws(self) -> int:
+        """Return how many draws predictions mix: one, where the weights are a point."""
+        return 1
+
+    def _function_draws(self, X: np.ndarray, num_draws: int, key: np.ndarray, *, joint: bool = False) -> FunctionDraws:
+        return FunctionDraws(self.model_, key, num_draws, self._in_units(X), joint=joint)
+
+    def _answer(self, X: np.ndarray) -> Predictive:
+        return self._predictive(self._function_draws(X, self._num_predict_draws(), self.draw_key_))
+
+    def _sampled(self, X: np.ndarray, n_samples: int, seed: int) -> np.ndarray:
+        key = np.array([seed, 1], np.uint32)
+        return self._predictive(self._function_draws(X, n_samples, key, joint=True)).draws()
+
+    def _whole_numbers(self) -> list[tuple[str, int]]:
+        """Return the parameters that are whole numbers, each with its lowest value."""
+        return []
+
+    def _check_parameters(self) -> None:
+        """Say what is expected of every parameter that is not as expected."""
+        hidden = np.atleast_1d(np.asarray(self.hidden_layer_sizes))
+        expect(
+            "hidden_layer_sizes",
+            self.hidden_layer_sizes,
+            "whole numbers of at least 1",
+            bool(
+                hidden.ndim == 1
+                and (hidden.size == 0 or (np.issubdtype(hidden.dtype, np.integer) and hidden.min() >= 1))
+            ),
+        )
+        for name, lowest in self._whole_numbers():
+            value = getattr(self, name)
+            expect(name, value, f"a whole number of at least {lowest}", is_whole(value) and value >= lowest)
+        expect("dtype", self.dtype, "'float32' or 'float64'", self.dtype in DTYPES)
+
+
+@dataclass(eq=False, repr=False)
+class TrainedEstimator(NetworkEstimator):
+    """A network that is trained by its ELBO."""
+
+    _: KW_ONLY
+    max_iter: int = 3000
+    batch_size: int | str = "auto"
+    learning_rate_init: float = 0.02
+    optimizer: optax.GradientTransformation | None = None
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    tol: float = 0.0
+    warm_start: bool = False
+
+    def _going_on(self) -> bool:
+        return self.warm_start and hasattr(self, "model_")
+
+    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
+        """Build or continue a model and train it."""
+        seed, x_unit = self._begun(x, num_functions)
+        going_on = self._going_on()
+        model = self.model_ if going_on else self._started(x, x_unit, targets, likelihood, num_functions, seed)
+        self._keep(self._trained(model, x_unit, targets, seed), seed)
+
     def _recipe(self) -> Recipe:
         """Return how training goes."""
         return Recipe(
@@ -181,6 +230,7 @@ class NetworkEstimator(Estimator):
         return Draws(self._batch_size(num_rows), 1, 1)
 
     def _trained(self, model: Model, x_unit: np.ndarray, targets: np.ndarray, seed: int) -> Fit:
+        drop_programs_when_many()
         with compilation_cache(), jax.enable_x64(self.dtype == "float64"):
             data, stop_when = self._split(x_unit, targets, seed)
             with progress_bar(self.verbose) as listener:
@@ -202,13 +252,6 @@ class NetworkEstimator(Estimator):
         self.n_iter_ = fit.num_steps
         self.elbo_history_ = fit.history["elbo"]
         self.elbo_terms_ = {name: values for name, values in fit.history.items() if name != "elbo"}
-
-    def _check_continued(self, num_features: int, num_functions: int) -> None:
-        """Say so where a warm start gets other data than the last fit had."""
-        first, *_, last = self.model_.network.sizes  # type: ignore[attr-defined]
-        for what, expected, got in [("features", first, num_features), ("targets", last, num_functions)]:
-            if got != expected:
-                raise ValueError(f"warm_start: expected {expected} {what}, as in the last fit; got {got}.")
 
     def _batch_size(self, num_rows: int) -> int | None:
         if self.batch_size == "auto":
@@ -233,38 +276,11 @@ class NetworkEstimator(Estimator):
         )
         return make_data(x[order[held:]], targets[order[held:]], dtype=dtype), rule
 
-    def _num_predict_draws(self) -> int:
-        """Return how many draws predictions mix: one, where the weights are a point."""
-        return 1
-
-    def _function_draws(self, X: np.ndarray, num_draws: int, key: np.ndarray, *, joint: bool = False) -> FunctionDraws:
-        return FunctionDraws(self.model_, key, num_draws, self._in_units(X), joint=joint)
-
-    def _answer(self, X: np.ndarray) -> Predictive:
-        return self._predictive(self._function_draws(X, self._num_predict_draws(), self.draw_key_))
-
-    def _sampled(self, X: np.ndarray, n_samples: int, seed: int) -> np.ndarray:
-        return self._predictive(self._function_draws(X, n_samples, np.array([seed, 1], np.uint32), joint=True)).draws()
-
     def _whole_numbers(self) -> list[tuple[str, int]]:
-        """Return the parameters that are whole numbers, each with its lowest value."""
-        return [("max_iter", 1), ("n_iter_no_change", 1)]
+        return [*super()._whole_numbers(), ("max_iter", 1), ("n_iter_no_change", 1)]
 
     def _check_parameters(self) -> None:
-        """Say what is expected of every parameter that is not as expected."""
-        hidden = np.atleast_1d(np.asarray(self.hidden_layer_sizes))
-        expect(
-            "hidden_layer_sizes",
-            self.hidden_layer_sizes,
-            "whole numbers of at least 1",
-            bool(
-                hidden.ndim == 1
-                and (hidden.size == 0 or (np.issubdtype(hidden.dtype, np.integer) and hidden.min() >= 1))
-            ),
-        )
-        for name, lowest in self._whole_numbers():
-            value = getattr(self, name)
-            expect(name, value, f"a whole number of at least {lowest}", is_whole(value) and value >= lowest)
+        super()._check_parameters()
         expect_auto_or_whole("batch_size", self.batch_size)
         rate, fraction = self.learning_rate_init, self.validation_fraction
         expect("learning_rate_init", rate, "a positive number", is_number(rate) and rate > 0)
@@ -275,13 +291,12 @@ class NetworkEstimator(Estimator):
             "a number between 0 and 1",
             is_number(fraction) and 0 < fraction < 1,
         )
-        expect("dtype", self.dtype, "'float32' or 'float64'", self.dtype in DTYPES)
         is_optax = self.optimizer is None or (hasattr(self.optimizer, "init") and hasattr(self.optimizer, "update"))
         expect("optimizer", self.optimizer, "an optax optimiser, or None for Adam", is_optax)
 
 
 @dataclass(eq=False, repr=False)
-class VariationalEstimator(NetworkEstimator):
+class VariationalEstimator(TrainedEstimator):
     """A network whose weights have a posterior that is drawn from, in training and in prediction."""
 
     _: KW_ONLY

@@ -12,7 +12,7 @@ from metaprior import kernels
 from metaprior.estimators.base import VariationalEstimator, expect_auto_or_whole
 from metaprior.estimators.checks import is_whole
 from metaprior.estimators.classifier import ClassifierPart
-from metaprior.estimators.period import starting_periods
+from metaprior.estimators.data_kernel import for_standardised
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.inference import Draws, Fit
 from metaprior.inputs import Projection
@@ -102,9 +102,7 @@ class MetaGPEstimator(VariationalEstimator):
             if kernel.unknown_periods():
                 raise ValueError("input_kernel: with an input_projection, give the period (in projected units).")
             return kernel
-        if kernel.unknown_periods():
-            kernel = kernel.with_periods(starting_periods(x, targets))
-        return kernel.bound_to(x.shape[1]).standardised(self.x_scale_)
+        return for_standardised(kernel, x, targets, self.x_scale_)
 
     def _num_inducing(self, spec: MetaGPSpec, network: Dense, num_rows: int) -> int:
         """Return the number of inducing codes; no mapping needs more than it has codes of weights (at every row)."""

@@ -30,4 +30,6 @@ def _described(progress: Progress) -> str:
     terms = {name: value for name, value in progress.terms.items() if name != "jitter"}
     kl = sum(value for name, value in terms.items() if name.startswith("kl_"))
     parts = " ".join(f"{name} {value:.1f}" for name, value in terms.items())
+    if "log_likelihood" not in terms:  # a sampler's
+        return parts
     return f"ELBO {terms['log_likelihood'] - kl:.1f} = {parts}"

@@ -18,19 +18,17 @@ START_NOISE = 0.1
 
 
 @dataclass(eq=False, repr=False)
-class RegressorPart(RegressorMixin, Estimator):
-    """Targets of one or several columns, standardised inside."""
+class GaussianRegressorPart(RegressorMixin, Estimator):
+    """Targets of one or several columns, standardised inside, with Gaussian noise."""
 
     _: KW_ONLY
-    likelihood: str = "gaussian"
     noise: float | Sequence[float] | None = None
 
     def __sklearn_tags__(self) -> Tags:
-        """Several targets are welcome; counts must not be negative."""
+        """Several targets are welcome."""
         tags = super().__sklearn_tags__()
         tags.target_tags.single_output = True
         tags.target_tags.multi_output = True
-        tags.target_tags.positive_only = self.likelihood == "poisson"
         return tags
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -48,8 +46,7 @@ class RegressorPart(RegressorMixin, Estimator):
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         y = np.asarray(y, np.float64)
         flat, columns = y.ndim == 1, y.reshape(len(y), -1)
-        if self.likelihood == "poisson" and (np.any(columns < 0) or np.any(columns != np.floor(columns))):
-            raise ValueError("likelihood='poisson': expected counts (0, 1, 2, ...); y has other values.")
+        self._check_targets(columns)
         if not self._going_on():
             self.y_offset_, self.y_scale_ = self._target_units(columns)
         likelihood = self._likelihood()
@@ -57,31 +54,27 @@ class RegressorPart(RegressorMixin, Estimator):
         self._fit(X, (columns - self.y_offset_) / self.y_scale_, likelihood, columns.shape[1])
         return self
 
+    def _check_targets(self, columns: np.ndarray) -> None:
+        """Say so where targets are not of the kind that the likelihood knows; any number is Gaussian."""
+
     def _target_units(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if self.likelihood == "poisson":
-            return np.zeros(columns.shape[1]), np.ones(columns.shape[1])
+        """Return the offset and the scale of every target."""
         return standard_units(columns)
 
     def _likelihood(self) -> Likelihood:
-        known = ("gaussian", "student_t", "poisson")
-        if self.likelihood not in known:
-            raise ValueError(f"likelihood: expected one of {known}; got {self.likelihood!r}.")
-        if self.likelihood == "poisson":
-            return Poisson()
-        learned = self.noise is None
+        """Return p(y | f) before the fit, in standardised units."""
+        return Gaussian(self._log_noise(), self.noise is None)
+
+    def _log_noise(self) -> np.ndarray:
+        """Return the logarithm of the noise, given or at its start, in standardised units."""
         level = np.full(self.y_scale_.shape, START_NOISE)
-        if not learned:
+        if self.noise is not None:
             values: np.ndarray = np.atleast_1d(np.asarray(self.noise))
             right = values.ndim == 1 and values.size in (1, level.size) and all(is_number(v) and v > 0 for v in values)
             if not right:
                 raise ValueError(f"noise: expected a positive number, or one a target; got {self.noise!r}.")
             level = values.astype(np.float64) / self.y_scale_
-        if self.likelihood == "gaussian":
-            return Gaussian(np.log(level), learned)
-        return StudentT(np.log(level), np.asarray(np.log(3.0)), learned)
-
-    def _predictive(self, draws: FunctionDraws) -> Predictive:
-        return Predictive(draws, self.y_offset_, self.y_scale_, flat=self._flat)
+        return np.log(level)
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Predict the mean of y, and its standard deviation if asked.
@@ -98,3 +91,39 @@ class RegressorPart(RegressorMixin, Estimator):
         """
         predictive = self.predict_distribution(X)
         return (predictive.mean, predictive.std) if return_std else predictive.mean
+
+
+@dataclass(eq=False, repr=False)
+class RegressorPart(GaussianRegressorPart):
+    """Targets of one or several columns, standardised inside (counts are not), with a likelihood to choose."""
+
+    _: KW_ONLY
+    likelihood: str = "gaussian"
+
+    def __sklearn_tags__(self) -> Tags:
+        """Counts must not be negative."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.likelihood == "poisson"
+        return tags
+
+    def _check_targets(self, columns: np.ndarray) -> None:
+        if self.likelihood == "poisson" and (np.any(columns < 0) or np.any(columns != np.floor(columns))):
+            raise ValueError("likelihood='poisson': expected counts (0, 1, 2, ...); y has other values.")
+
+    def _target_units(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.likelihood == "poisson":
+            return np.zeros(columns.shape[1]), np.ones(columns.shape[1])
+        return super()._target_units(columns)
+
+    def _likelihood(self) -> Likelihood:
+        known = ("gaussian", "student_t", "poisson")
+        if self.likelihood not in known:
+            raise ValueError(f"likelihood: expected one of {known}; got {self.likelihood!r}.")
+        if self.likelihood == "poisson":
+            return Poisson()
+        if self.likelihood == "student_t":
+            return StudentT(self._log_noise(), np.asarray(np.log(3.0)), self.noise is None)
+        return super()._likelihood()
+
+    def _predictive(self, draws: FunctionDraws) -> Predictive:
+        return Predictive(draws, self.y_offset_, self.y_scale_, flat=self._flat)

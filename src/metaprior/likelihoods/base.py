@@ -9,6 +9,7 @@ the dimension, every draw of f turns them by another amount: their mean over dra
 import abc
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -16,6 +17,9 @@ from jaxtyping import Array, Float
 from metaprior.leaves import Leaf
 
 NUM_NODES = 16
+#: Values of a mixture that its ranked probability score compares, at least: so many of all draws, so many of each.
+NUM_VALUES, NUM_VALUES_A_DRAW = 4096, 64
+GOLDEN = (np.sqrt(5) - 1) / 2
 
 
 class Likelihood(eqx.Module):
@@ -39,6 +43,10 @@ class Likelihood(eqx.Module):
     ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
         """Return nodes and weights of the expectation over y given f; `turn` is the number of the draw of f."""
 
+    def log_prior(self) -> Float[Array, ""]:
+        """Return the log prior density of what is learned (its unconstrained form), for samplers; 0 if nothing is."""
+        return jnp.zeros(())
+
     def release_times(self) -> "Likelihood":
         """Return a tree like the likelihood: the part of training each leaf is held for; inf if fixed."""
         return self
@@ -59,6 +67,25 @@ class OutputLikelihood(Likelihood):
         """Return the value of Y at which an inverted distribution function is attained: y itself if continuous."""
         return y
 
+    def quick_quantile(self, f: Float[Array, "*b K"], u: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
+        """Return the quantile of Y given f at u, or, where that is dear, a value within a fraction of its spread."""
+        return self.from_uniform(f, u)
+
+    def mixture_crps(self, f: Float[Array, "S B K"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
+        """Return E|Y - y| - E|Y - Y'| / 2 for the mixture over draws, along which the numbers here have an axis, too.
+
+        The expectations are means over quantiles of every draw at evenly spread probabilities, between which those
+        of different draws lie. With sorted values v_1 <= ... <= v_n, E|Y - Y'| / 2 = sum_i (2i - n - 1) v_i / n^2.
+        """
+        num_draws, num_rows, num_outputs = f.shape
+        u = jnp.asarray(_probabilities(num_draws), f.dtype)[:, :, None, None]
+        each = jax.tree.map(lambda leaf: leaf[:, None], self)  # [S, 1, 1, ...]: draws, values, rows
+        values = each.quick_quantile(f[:, None], jnp.broadcast_to(u, (*u.shape[:3], num_outputs)))
+        gaps = jnp.sort(values.reshape(-1, num_rows, num_outputs) - y, axis=0)
+        num = gaps.shape[0]
+        ranks = jnp.arange(1 - num, num, 2, dtype=f.dtype)[:, None, None]  # 2i - n - 1
+        return jnp.mean(jnp.abs(gaps), 0) - jnp.sum(ranks * gaps, 0) / num**2
+
     def nodes(
         self, f: Float[Array, "*b K"], turn: Leaf | float = 0.0
     ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
@@ -77,6 +104,13 @@ def _spread(num_outputs: int) -> np.ndarray:
     midpoints = (steps + 0.5) / NUM_NODES
     ratios = np.sqrt([_prime(k) for k in range(num_outputs - 1)]) % 1
     return np.column_stack([midpoints, *[(0.5 + steps * r) % 1 for r in ratios]])
+
+
+def _probabilities(num_draws: int) -> np.ndarray:
+    """Return probabilities for every draw, [S, R]: evenly spread, each draw's shifted by another part of a step."""
+    num = max(NUM_VALUES_A_DRAW, -(-NUM_VALUES // num_draws))
+    shift = (0.5 + GOLDEN * np.arange(num_draws)) % 1
+    return (np.arange(num) + shift[:, None]) / num
 
 
 def _prime(k: int) -> int:

@@ -55,6 +55,30 @@ class Gaussian(OutputLikelihood):
         y = f[None] + self.noise * points.reshape(*shape, 1)
         return y, jnp.broadcast_to((weights / weights.sum()).reshape(shape), y.shape[:-1])
 
+    def mixture_crps(self, f: Float[Array, "S B K"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
+        """Return E|Y - y| - E|Y - Y'| / 2 in closed form: the gap of two draws of the mixture is Gaussian."""
+        noise = jnp.broadcast_to(self.noise, f.shape)
+
+        def from_others(one: tuple[Array, Array]) -> Array:
+            return jnp.mean(_mean_absolute(f - one[0], jnp.hypot(noise, one[1])), 0)
+
+        return jnp.mean(_mean_absolute(f - y, noise), 0) - 0.5 * jnp.mean(jax.lax.map(from_others, (f, noise)), 0)
+
+    def log_prior(self) -> Float[Array, ""]:
+        """Return the density of log noise under a half-normal noise of unit spread (targets are standardised)."""
+        return half_normal_log_density(self.log_noise) if self.learned else jnp.zeros(())
+
     def release_times(self) -> "Gaussian":
         """The noise is held small at first, so that the signal is not explained as noise."""
         return eqx.tree_at(lambda g: g.log_noise, self, np.float32(NOISE_HOLD if self.learned else np.inf))
+
+
+def _mean_absolute(mean: Float[Array, "*s"], std: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """Return E|v| for v ~ N(mean, std^2): mean (2 Phi(z) - 1) + 2 std phi(z), z = mean / std."""
+    z = mean / std
+    return mean * jax.lax.erf(z / np.sqrt(2)) + 2 * std * jax.scipy.stats.norm.pdf(z)
+
+
+def half_normal_log_density(log_value: Float[Leaf, "*s"]) -> Float[Array, ""]:
+    """Return the log density of log(value), value half-normal with unit spread: -v^2 / 2 + log v + log(2 / pi) / 2."""
+    return jnp.sum(-0.5 * jnp.exp(2 * log_value) + log_value + 0.5 * np.log(2 / np.pi))

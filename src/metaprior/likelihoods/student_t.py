@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from metaprior.leaves import Leaf
 from metaprior.likelihoods.base import OutputLikelihood
-from metaprior.likelihoods.gaussian import NOISE_HOLD
+from metaprior.likelihoods.gaussian import NOISE_HOLD, half_normal_log_density
 from metaprior.likelihoods.invert import invert
 
 
@@ -55,6 +55,13 @@ class StudentT(OutputLikelihood):
         u = jnp.broadcast_to(u, jnp.broadcast_shapes(u.shape, self.scale.shape, self.degrees.shape))
         wide = jnp.full(u.shape, 1e4, u.dtype)
         return f + self.scale * invert(lambda t: unit.cdf(jnp.zeros_like(t), t), u, -wide, wide)
+
+    def log_prior(self) -> Float[Array, ""]:
+        """Return the density of log scale (scale half-normal) and of log excess, N(log 3, 1)."""
+        if not self.learned:
+            return jnp.zeros(())
+        tail = jnp.sum(-0.5 * (self.log_excess - np.log(3.0)) ** 2 - 0.5 * np.log(2 * np.pi))
+        return half_normal_log_density(self.log_scale) + tail
 
     def release_times(self) -> "StudentT":
         """The scale and the tail are held at first."""

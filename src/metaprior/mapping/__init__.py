@@ -7,6 +7,7 @@ from metaprior.mapping.full import Full
 from metaprior.mapping.inducing import Mapping
 from metaprior.mapping.pathwise import Pathwise
 from metaprior.mapping.weight_noise import WeightNoise
+from metaprior.mapping.whitened import Whitened
 
 __all__ = [
     "FITC",
@@ -19,6 +20,7 @@ __all__ = [
     "Pathwise",
     "Prior",
     "WeightNoise",
+    "Whitened",
     "conditional_named",
 ]
 

@@ -5,20 +5,16 @@ inducing code has a block for the input unit, one for the output unit and, in th
 The kernel is the product over the blocks.
 """
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
 from metaprior.leaves import Leaf
+from metaprior.mapping.whitened import Whitened
 from metaprior.numerics import jittered_inverse_root
 
-#: Standard deviation of q(v) at the start; the prior's is 1.
-INITIAL_STD = 0.02
 
-
-class Mapping(eqx.Module):
+class Mapping(Whitened):
     """f ~ GP(0, k_in k_out [k_aux]) over codes, known through q(v) at the inducing codes."""
 
     kernel_in: Kernel
@@ -26,9 +22,6 @@ class Mapping(eqx.Module):
     code_in: Float[Leaf, "M Dz"]
     code_out: Float[Leaf, "M Dz"]
     code_aux: Float[Leaf, "M E"] | None
-    mean: Float[Leaf, " M"]
-    log_diagonal: Float[Leaf, " M"]
-    below_diagonal: Float[Leaf, "M M"]
 
     @classmethod
     def initial(
@@ -42,18 +35,8 @@ class Mapping(eqx.Module):
         The local model, whose biases reach the output directly, starts nearer to zero, or it learns needless detours.
         """
         num_inducing = codes[0].shape[0]
-        return cls(
-            *kernels,
-            *codes,
-            (1.0 if codes[2] is None else 0.3) * rng.standard_normal(num_inducing),
-            np.full(num_inducing, np.log(INITIAL_STD)),
-            np.zeros((num_inducing, num_inducing)),
-        )
-
-    @property
-    def num_inducing(self) -> int:
-        """M."""
-        return self.mean.shape[0]
+        mean = np.asarray((1.0 if codes[2] is None else 0.3) * rng.standard_normal(num_inducing))
+        return cls(*Whitened.start(mean), *kernels, *codes)
 
     @property
     def input_codes(self) -> Leaf:
@@ -61,12 +44,6 @@ class Mapping(eqx.Module):
         if self.code_aux is None:
             raise ValueError("this mapping is global: its inducing codes have no block for the input.")
         return self.code_aux
-
-    @property
-    def factor(self) -> Float[Array, "M M"]:
-        """T, lower triangular with a positive diagonal."""
-        below = np.tril(np.ones(self.below_diagonal.shape, self.mean.dtype), -1)
-        return self.below_diagonal * below + jnp.diag(jnp.exp(self.log_diagonal))
 
     def gram(self, input_kernel: Kernel | None) -> Float[Array, "M M"]:
         """Return K_uu, the element-wise product of the blocks' matrices."""
@@ -78,12 +55,3 @@ class Mapping(eqx.Module):
     def inverse_root(self, input_kernel: Kernel | None, jitter: Float[Array, ""]) -> tuple[Array, Array]:
         """Return L^-1 with L L' = K_uu + jitter, and the jitter it took. Cost M^3."""
         return jittered_inverse_root(self.gram(input_kernel), jitter)
-
-    def draw(self, normals: Float[Array, " M"]) -> Float[Array, " M"]:
-        """Return v = m + T normals."""
-        return self.mean + self.factor @ normals
-
-    def kl(self) -> Float[Array, ""]:
-        """Return KL[N(m, T T') || N(0, I)] = (|T|^2 + |m|^2 - M) / 2 - log |T|."""
-        squares = jnp.sum(self.factor**2) + jnp.sum(self.mean**2)
-        return 0.5 * (squares - self.num_inducing) - jnp.sum(self.log_diagonal)

@@ -1,7 +1,26 @@
 """Weight models: where the weights of a network come from, one a file, behind one small interface."""
 
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
+from metaprior.weights.deep_kernel import DeepKernel
+from metaprior.weights.hierarchical import HierarchicalMetaGP
+from metaprior.weights.laplace import Laplace
+from metaprior.weights.mean_field import MeanField
 from metaprior.weights.metagp import MetaGP
+from metaprior.weights.metann import MetaNN
+from metaprior.weights.point import Point
 from metaprior.weights.start import MetaGPSpec, initial_metagp
 
-__all__ = ["MetaGP", "MetaGPSpec", "PreparedWeights", "WeightDraw", "WeightModel", "initial_metagp"]
+__all__ = [
+    "DeepKernel",
+    "HierarchicalMetaGP",
+    "Laplace",
+    "MeanField",
+    "MetaGP",
+    "MetaGPSpec",
+    "MetaNN",
+    "Point",
+    "PreparedWeights",
+    "WeightDraw",
+    "WeightModel",
+    "initial_metagp",
+]

@@ -1,0 +1,87 @@
+"""Deep ensemble: several plain networks from different starts; where they disagree, the data do not decide."""
+
+from dataclasses import KW_ONLY, dataclass
+
+import jax
+import numpy as np
+
+from metaprior.baselines.map import MAPEstimator
+from metaprior.estimators.classifier import ClassifierPart
+from metaprior.estimators.regressor import RegressorPart
+from metaprior.inference import Fit
+from metaprior.likelihoods import Likelihood
+from metaprior.model import Model
+from metaprior.prediction import FunctionDraws
+
+
+@dataclass(eq=False, repr=False)
+class EnsembleEstimator(MAPEstimator):
+    """The machinery of both estimators; see `EnsembleRegressor`."""
+
+    _: KW_ONLY
+    num_members: int = 5
+
+    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
+        """Train one member after another: one compiled program serves them all."""
+        seed, x_unit = self._begun(x, num_functions)
+        seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.num_members))
+        fits = []
+        for index, own in enumerate(seeds.tolist()):
+            started = self._started(x, x_unit, targets, likelihood, num_functions, own)
+            model = self._member(index) if self._going_on() else started
+            fits.append(self._trained(model, x_unit, targets, own))
+        self._keep(_together(fits), seed)
+
+    def _member(self, index: int) -> Model:
+        if index >= len(self.model_.weights.values[0]):  # type: ignore[attr-defined]
+            raise ValueError("warm_start: expected the num_members of the last fit; got more.")
+        return jax.tree.map(lambda leaf: leaf[index], self.model_)
+
+    def _num_predict_draws(self) -> int:
+        return len(self.model_.weights.values[0])  # type: ignore[attr-defined]
+
+    def _function_draws(self, X: np.ndarray, num_draws: int, key: np.ndarray, *, joint: bool = False) -> FunctionDraws:
+        """Return every member, or, where draws are asked for, members chosen at random."""
+        model = self.model_
+        if joint:
+            chosen = np.random.default_rng(key).integers(self._num_predict_draws(), size=num_draws)
+            model = jax.tree.map(lambda leaf: leaf[chosen], model)
+        return FunctionDraws(model, key, num_draws, self._in_units(X), joint=joint, stacked=True)
+
+    def _whole_numbers(self) -> list[tuple[str, int]]:
+        return [*super()._whole_numbers(), ("num_members", 1)]
+
+
+def _together(fits: list[Fit]) -> Fit:
+    """Return the members as one stacked model, the history averaged over the steps that all took."""
+    shared = min(fit.num_steps for fit in fits)
+    history = {name: np.mean([fit.history[name][:shared] for fit in fits], axis=0) for name in fits[0].history}
+    return Fit(
+        jax.tree.map(lambda *leaves: np.stack(leaves), *[fit.model for fit in fits]),
+        history,
+        max(fit.num_steps for fit in fits),
+        sum(fit.retreats for fit in fits),
+        max(fit.jitter for fit in fits),
+        all(fit.converged for fit in fits),
+    )
+
+
+@dataclass(eq=False, repr=False)
+class EnsembleRegressor(RegressorPart, EnsembleEstimator):
+    """Regression by an ensemble of networks with point weights.
+
+    Every member has its own start, its own order of batches and its own noise level; predictions mix the members.
+    Parameters that are not named here are those of `metaprior.MetaGPRegressor`.
+
+    Parameters
+    ----------
+    num_members : int, default=5
+        Networks in the ensemble.
+    prior_scale : float, default=1.0
+        Standard deviation of the Gaussian prior of every weight.
+    """
+
+
+@dataclass(eq=False, repr=False)
+class EnsembleClassifier(ClassifierPart, EnsembleEstimator):
+    """Classification by an ensemble of networks with point weights; see `EnsembleRegressor`."""

@@ -1,0 +1,128 @@
+"""Hyper-parameters of a Gaussian process by its evidence.
+
+    log p(y) = -y' C^-1 y / 2 - log |C| / 2 - N log(2 pi) / 2,    C = K + noise^2 I,
+
+is maximised by L-BFGS, from the given hyper-parameters and from random ones around them. The fitted GP is
+scikit-learn's, whose evidence this is; only the gradient goes another way, by the slope (C^-1 y y' C^-1 - C^-1) / 2 of
+log p(y) in K pulled back through the kernel, so that no matrix a hyper-parameter is held. Everything is in standardised
+units.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky
+from scipy.linalg.lapack import dpotri
+from scipy.optimize import minimize
+from sklearn.gaussian_process import GaussianProcessRegressor
+
+from metaprior.baselines.scikit_kernel import KernelForScikit
+from metaprior.kernels import Scaled
+from metaprior.prediction import in_float64
+
+#: Random starts are the first one times exp(normal with this spread).
+START_SPREAD = 1.0
+#: A run ends where the evidence (in nats) is flat: its gradient, or what a step gains, is below these.
+GRADIENT_TOLERANCE, VALUE_TOLERANCE = 1e-3, 1e-7
+#: The noise that is learned, in standard deviations of the target.
+NOISE_BOUNDS = (1e-4, 1e2)
+#: The least variance on the diagonal, in variances of the target, however small the noise: what float64 can factorise.
+LEAST_DIAGONAL = 1e-10
+
+
+class Hypers(NamedTuple):
+    """What a GP of one target is given, or has learned."""
+
+    kernel: Scaled
+    noise: float
+
+
+class Evidence:
+    """The log evidence of one target, and its gradient, as a function of theta.
+
+    theta is that of the kernel, and last the logarithm of the noise where it is learned.
+    """
+
+    def __init__(self, start: Hypers, x: np.ndarray, y: np.ndarray, *, noise_learned: bool) -> None:
+        """Keep the data and where the hyper-parameters start."""
+        self.start, self.x, self.y, self.noise_learned = start, x, y, noise_learned
+        kernel, noise = KernelForScikit(start.kernel), [np.log(start.noise)] if noise_learned else []
+        self.theta = np.append(kernel.theta, noise)
+        self.bounds = np.vstack([kernel.bounds, *[np.log(NOISE_BOUNDS) for _ in noise]])
+
+    def hypers(self, theta: np.ndarray) -> Hypers:
+        """Return the hyper-parameters at theta."""
+        of_kernel, of_noise = np.split(theta, [len(theta) - self.noise_learned])
+        kernel = KernelForScikit(self.start.kernel).clone_with_theta(of_kernel).kernel
+        return Hypers(kernel, float(np.exp(of_noise[0])) if self.noise_learned else self.start.noise)
+
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return log p(y) and its gradient; -inf where the covariance cannot be factorised."""
+        hypers = self.hypers(theta)
+        kernel = KernelForScikit(hypers.kernel)
+        covariance = kernel(self.x)
+        covariance[np.diag_indices_from(covariance)] += _diagonal(hypers)
+        try:
+            factor = cholesky(covariance, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            return -np.inf, np.zeros_like(theta)
+        weights = cho_solve((factor, True), self.y, check_finite=False)
+        log_root = np.sum(np.log(np.diag(factor)))  # log |C| / 2
+        value = -0.5 * self.y @ weights - log_root - 0.5 * len(self.y) * np.log(2 * np.pi)
+        slope = _slope(weights, factor)
+        # dC / d log noise = 2 noise^2 I
+        of_noise = [2 * hypers.noise**2 * np.trace(slope)] if self.noise_learned else []
+        return float(value), np.append(kernel.pulled_back(self.x, slope), of_noise)
+
+
+def _slope(weights: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Return d log p(y) / dC = (w w' - C^-1) / 2, all of it in the lower triangle: C is symmetric."""
+    inverse, _ = dpotri(factor, lower=1)
+    slope = np.tril(np.outer(weights, weights) - inverse)
+    slope[np.diag_indices_from(slope)] *= 0.5
+    return slope
+
+
+def maximised(evidence: Evidence, *, num_restarts: int, max_iter: int, rng: np.random.Generator) -> tuple[Hypers, int]:
+    """Return the hyper-parameters of the highest evidence that was found, and the steps of the run that found it."""
+    with in_float64():
+        runs = [_climbed(evidence, theta, max_iter) for theta in _starts(evidence, num_restarts, rng)]
+    _, theta, num_steps = max(runs, key=lambda run: run[0])
+    return evidence.hypers(theta), num_steps
+
+
+def _starts(evidence: Evidence, num_restarts: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the given theta and random ones around it, all inside the bounds."""
+    moves = START_SPREAD * rng.standard_normal((1 + num_restarts, len(evidence.theta)))
+    moves[0] = 0
+    return np.clip(evidence.theta + moves, *evidence.bounds.T)
+
+
+def _climbed(evidence: Evidence, theta: np.ndarray, max_iter: int) -> tuple[float, np.ndarray, int]:
+    """Return the evidence, theta and number of steps of L-BFGS from one start."""
+
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = evidence(theta)
+        return -value / unit, -gradient / unit
+
+    # in these units the first step has length 1 at most; in nats it would end at the bounds, where all is noise
+    unit = max(1.0, float(np.linalg.norm(evidence(theta)[1])))
+    options = {"maxiter": max_iter, "gtol": GRADIENT_TOLERANCE / unit, "ftol": VALUE_TOLERANCE / unit}
+    found = minimize(loss, theta, method="L-BFGS-B", jac=True, bounds=evidence.bounds, options=options)
+    return -unit * float(found.fun), found.x, int(found.nit)
+
+
+def conditioned(hypers: Hypers, x: np.ndarray, y: np.ndarray) -> GaussianProcessRegressor:
+    """Return the GP given the data: its kernel is that of the function alone, and its `alpha` the noise."""
+    kernel, diagonal = KernelForScikit(hypers.kernel), _diagonal(hypers)
+    try:
+        return GaussianProcessRegressor(kernel, alpha=diagonal, optimizer=None, copy_X_train=False).fit(x, y)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(
+            f"kernel: the covariance of {len(x)} rows under {kernel!r} cannot be factorised; give a larger `noise`, "
+            "a shorter lengthscale, or a kernel that is positive semi-definite."
+        ) from error
+
+
+def _diagonal(hypers: Hypers) -> float:
+    return max(hypers.noise**2, LEAST_DIAGONAL)

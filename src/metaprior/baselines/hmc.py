@@ -1,0 +1,180 @@
+"""BNN-HMC: the posterior of a network by NUTS, no approximation but the chains' length. Small networks only.
+
+With `prior="normal"` every weight is N(0, prior_scale^2): the gold standard of the usual Bayesian network. With
+`prior="metagp"` the sampler runs on the hierarchical model itself (latents, whitened weights, hyper-parameters): the
+gold standard that the variational posteriors of MetaGP are held against. The noise of a regression is sampled too.
+"""
+
+import warnings
+from dataclasses import KW_ONLY, dataclass
+
+import jax
+import numpy as np
+
+from metaprior.compilation import compilation_cache, drop_programs_when_many
+from metaprior.estimators.base import NetworkEstimator, as_numpy
+from metaprior.estimators.checks import expect, is_number
+from metaprior.estimators.classifier import ClassifierPart
+from metaprior.estimators.progress import progress_bar
+from metaprior.estimators.regressor import RegressorPart
+from metaprior.inference import Recipe, make_data, train
+from metaprior.inference.nuts import Samples, Settings, effective_sample_size, sample, split_rhat
+from metaprior.kernels import RBF, Kernel, named
+from metaprior.likelihoods import Likelihood
+from metaprior.model import Model
+from metaprior.networks import Dense
+from metaprior.noise import make_key
+from metaprior.prediction import FunctionDraws
+from metaprior.weights import HierarchicalMetaGP, Point, WeightModel
+
+#: Steps of the optimiser before a chain begins: a chain from a random start spends its warm-up on the way.
+START_STEPS = 500
+#: R-hat above and effective sample size below which a fit is warned about.
+POOR_RHAT, POOR_ESS = 1.05, 100
+PRIORS = ("normal", "metagp")
+
+
+class PoorMixing(UserWarning):
+    """The chains do not agree, or are worth too few independent draws."""
+
+
+@dataclass(eq=False, repr=False)
+class HMCEstimator(NetworkEstimator):
+    """The machinery of both estimators; see `HMCRegressor`."""
+
+    _: KW_ONLY
+    prior: str = "normal"
+    prior_scale: float = 1.0
+    latent_dim: int = 2
+    weight_kernel: Kernel | str | None = None
+    input_kernel: Kernel | str | None = None
+    num_warmup: int = 500
+    num_samples: int = 500
+    num_chains: int = 4
+    target_accept: float = 0.8
+    max_tree_depth: int = 10
+    num_predict_draws: int = 400
+    dtype: str = "float64"
+
+    def _initial_weights(
+        self, network: Dense, x: np.ndarray, x_unit: np.ndarray, targets: np.ndarray, rng: np.random.Generator
+    ) -> WeightModel:
+        if self.prior == "normal":
+            return Point.initial(network, rng, float(self.prior_scale))
+        weight_kernel = RBF() if self.weight_kernel is None else named(self.weight_kernel, "weight_kernel")
+        input_kernel = None
+        if self.input_kernel is not None:
+            input_kernel = named(self.input_kernel, "input_kernel")
+            if input_kernel.unknown_periods():
+                raise ValueError("input_kernel: give the period; a sampler needs a place to start from.")
+            input_kernel = input_kernel.bound_to(x.shape[1]).standardised(self.x_scale_)
+        return HierarchicalMetaGP.initial(network, int(self.latent_dim), weight_kernel, input_kernel, x_unit, rng)
+
+    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
+        """Sample: every chain from its own random start, moved uphill a little."""
+        seed, x_unit = self._begun(x, num_functions)
+        seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.num_chains)).tolist()
+        settings = Settings(
+            int(self.num_warmup), int(self.num_samples), float(self.target_accept), int(self.max_tree_depth)
+        )
+        drop_programs_when_many()
+        with compilation_cache(), jax.enable_x64(self.dtype == "float64"):
+            data = make_data(x_unit, targets, dtype=np.dtype(self.dtype).type)
+            recipe = Recipe(num_steps=START_STEPS, learning_rate=0.01, kl_starts=-1.0, kl_full=0.0)
+            models = [self._started(x, x_unit, targets, likelihood, num_functions, own) for own in seeds]
+            starts = [
+                train(model, data, make_key(own), recipe=recipe).model for model, own in zip(models, seeds, strict=True)
+            ]
+            with progress_bar(self.verbose) as listener:
+                samples = sample(starts, data, make_key(seed), settings, listener)
+        self._keep_samples(samples, seed, x_unit)
+
+    def _keep_samples(self, samples: Samples, seed: int, x_unit: np.ndarray) -> None:
+        chains, length = samples.log_joint.shape
+        flat = jax.tree.map(lambda leaf: leaf.reshape(chains * length, *leaf.shape[2:]), samples.model)
+        self.log_joint_history_ = samples.log_joint
+        self.num_divergences_ = samples.num_divergences
+        self.n_iter_ = int(self.num_warmup) + length
+        self.draw_key_ = np.array([seed, 0], np.uint32)
+        self._diagnose(flat, x_unit, chains)
+        # evenly spaced over all chains: what predictions mix
+        chosen = np.linspace(0, chains * length - 1, min(int(self.num_predict_draws), chains * length)).round()
+        self.model_ = as_numpy(jax.tree.map(lambda leaf: leaf[chosen.astype(int)], flat))
+
+    def _diagnose(self, flat: Model, x_unit: np.ndarray, chains: int) -> None:
+        """Judge the chains by the function they draw at (some of) the data: weights have symmetries, f has none."""
+        rows = x_unit[np.linspace(0, len(x_unit) - 1, min(50, len(x_unit))).round().astype(int)]
+        total = len(np.asarray(jax.tree.leaves(flat)[0]))
+        draws = FunctionDraws(flat, self.draw_key_, total, rows, stacked=True)
+        f = np.concatenate([part for _, part in draws.chunks()], axis=1)
+        f = f.reshape(chains, total // chains, -1)
+        if f.shape[1] < 4 or not np.all(f.std(axis=(0, 1)) > 0):
+            self.rhat_, self.ess_ = np.nan, np.nan
+        else:
+            self.rhat_, self.ess_ = float(split_rhat(f).max()), float(effective_sample_size(f).min())
+        if not (self.rhat_ <= POOR_RHAT and self.ess_ >= POOR_ESS):
+            warnings.warn(
+                f"the chains mix poorly: R-hat {self.rhat_:.3f} (good: at most {POOR_RHAT}), effective sample size "
+                f"{self.ess_:.0f} (good: at least {POOR_ESS}), {self.num_divergences_} divergent transitions; raise "
+                "num_warmup and num_samples, or target_accept where transitions diverge.",
+                PoorMixing,
+                stacklevel=5,
+            )
+
+    def _num_predict_draws(self) -> int:
+        return len(jax.tree.leaves(self.model_)[0])
+
+    def _function_draws(self, X: np.ndarray, num_draws: int, key: np.ndarray, *, joint: bool = False) -> FunctionDraws:
+        """Return every kept state, or, where draws are asked for, states chosen at random."""
+        model = self.model_
+        if joint:
+            chosen = np.random.default_rng(key).integers(self._num_predict_draws(), size=num_draws)
+            model = jax.tree.map(lambda leaf: leaf[chosen], model)
+        return FunctionDraws(model, key, num_draws, self._in_units(X), joint=joint, stacked=True)
+
+    def _whole_numbers(self) -> list[tuple[str, int]]:
+        lowest = {"num_warmup": 1, "num_samples": 1, "num_chains": 1, "max_tree_depth": 1, "num_predict_draws": 2}
+        return [*super()._whole_numbers(), ("latent_dim", 1), *lowest.items()]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        expect("prior", self.prior, f"one of {PRIORS}", isinstance(self.prior, str) and self.prior in PRIORS)
+        scale, accept = self.prior_scale, self.target_accept
+        expect("prior_scale", scale, "a positive number", is_number(scale) and scale > 0)
+        expect("target_accept", accept, "a number between 0 and 1", is_number(accept) and 0 < accept < 1)
+
+
+@dataclass(eq=False, repr=False)
+class HMCRegressor(RegressorPart, HMCEstimator):
+    """Regression by a network whose posterior is sampled by NUTS; needs `pip install "metaprior[hmc]"`.
+
+    Parameters that are not named here are those of `metaprior.MetaGPRegressor`.
+
+    Parameters
+    ----------
+    prior : {"normal", "metagp"}, default="normal"
+        Independent normal weights, or the hierarchical Gaussian-process prior of MetaGP (for small networks: its
+        cost grows with the cube of the number of weights).
+    prior_scale : float, default=1.0
+        Standard deviation of a weight under the normal prior.
+    latent_dim, weight_kernel, input_kernel :
+        Of the hierarchical prior, as for `metaprior.MetaGPRegressor`.
+    num_warmup, num_samples, num_chains : int, default=500, 500 and 4
+        Transitions of a chain before and after its step size and metric are fixed, and chains.
+    target_accept : float, default=0.8
+    max_tree_depth : int, default=10
+    num_predict_draws : int, default=400
+        States, evenly spaced over all chains, that predictions mix.
+
+    Attributes
+    ----------
+    rhat_, ess_ : float
+        The largest split R-hat and the smallest effective sample size of the function at the data.
+    num_divergences_ : int
+    log_joint_history_ : ndarray of shape (num_chains, num_samples)
+    """
+
+
+@dataclass(eq=False, repr=False)
+class HMCClassifier(ClassifierPart, HMCEstimator):
+    """Classification by a network whose posterior is sampled by NUTS; see `HMCRegressor`."""

@@ -1,0 +1,43 @@
+"""BNN-MFVI: the usual Bayesian network. Unit-normal prior, an independent Gaussian for every weight."""
+
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from metaprior.baselines.map import NormalPriorEstimator
+from metaprior.estimators.base import VariationalEstimator
+from metaprior.estimators.classifier import ClassifierPart
+from metaprior.estimators.regressor import RegressorPart
+from metaprior.networks import Dense
+from metaprior.weights import MeanField, WeightModel
+
+
+@dataclass(eq=False, repr=False)
+class MFVIEstimator(NormalPriorEstimator, VariationalEstimator):
+    """The machinery of both estimators; see `MFVIRegressor`."""
+
+    _: KW_ONLY
+
+    def _initial_weights(
+        self, network: Dense, x: np.ndarray, x_unit: np.ndarray, targets: np.ndarray, rng: np.random.Generator
+    ) -> WeightModel:
+        return MeanField.initial(network, rng, float(self.prior_scale))
+
+
+@dataclass(eq=False, repr=False)
+class MFVIRegressor(RegressorPart, MFVIEstimator):
+    """Regression by a Bayesian network with a mean-field Gaussian posterior.
+
+    Training draws pre-activations (local reparameterisation), prediction draws weights. Parameters that are not named
+    here are those of `metaprior.MetaGPRegressor`.
+
+    Parameters
+    ----------
+    prior_scale : float, default=1.0
+        Standard deviation of the prior of every weight, inputs and targets being standardised.
+    """
+
+
+@dataclass(eq=False, repr=False)
+class MFVIClassifier(ClassifierPart, MFVIEstimator):
+    """Classification by a Bayesian network with a mean-field Gaussian posterior; see `MFVIRegressor`."""

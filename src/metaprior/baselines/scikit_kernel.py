@@ -1,0 +1,148 @@
+"""A kernel of this library in the shape that scikit-learn's Gaussian processes ask for.
+
+theta is the vector of the logarithms of all hyper-parameters that are not fixed, in the order of the kernel's leaves.
+The matrix and its derivatives are computed by JAX in float64: forward, a matrix a hyper-parameter, as scikit-learn asks
+for them, and backward, where only a gradient is wanted.
+"""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from sklearn.gaussian_process.kernels import Kernel as ScikitKernel
+
+from metaprior.kernels import Kernel
+from metaprior.leaves import Leaf
+from metaprior.prediction import in_float64
+
+#: Bounds of a hyper-parameter that has none of its own, in standardised units.
+LOWEST, HIGHEST = 1e-5, 1e5
+#: Rows are padded to a multiple of this, so that data of many sizes share their compiled programs.
+ROWS_AT_ONCE = 64
+
+
+class KernelForScikit(ScikitKernel):
+    """A kernel that scikit-learn can evaluate, differentiate and move.
+
+    Parameters
+    ----------
+    kernel : metaprior.kernels.Kernel
+        With all its hyper-parameters known (periods included) and bound to the number of input columns.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        """Keep the kernel as it is given: scikit-learn clones by this signature."""
+        self.kernel = kernel
+
+    @property
+    def theta(self) -> np.ndarray:
+        """The logarithms of the hyper-parameters that are not fixed, one after the other."""
+        return _joined([leaf for leaf, free in zip(_leaves(self.kernel), _free(self.kernel), strict=True) if free])
+
+    @theta.setter
+    def theta(self, theta: np.ndarray) -> None:
+        self.kernel = _moved(self.kernel, np.asarray(theta, np.float64))
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """The lowest and the highest theta, [P, 2]: the kernel's own bounds, and wide ones where it has none."""
+        start = self.theta
+        low, high = _end(self.kernel, -np.inf), _end(self.kernel, np.inf)
+        low = np.where(np.isfinite(low), low, np.minimum(start, np.log(LOWEST)))
+        return np.column_stack([low, np.where(np.isfinite(high), high, np.maximum(start, np.log(HIGHEST)))])
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """Return k(X, Y), and with `eval_gradient` its derivatives by theta, [N, N, P]."""
+        a, b = _padded(X), _padded(X if Y is None else Y)
+        with in_float64():
+            matrix = np.asarray(_matrix(self.kernel, a, b))[: len(X), : len(X if Y is None else Y)].copy()
+            if not eval_gradient:
+                return matrix
+            derivatives = np.asarray(_derivatives(self.kernel, self.theta, a))[:, : len(X), : len(X)]
+        return matrix, np.moveaxis(derivatives, 0, 2)
+
+    def pulled_back(self, X: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """Return sum_nm slope_nm dk(x_n, x_m) / dtheta: the derivative of what has this slope in the matrix.
+
+        The same as with `eval_gradient` and a sum, without the array of rows x rows x hyper-parameters.
+        """
+        padding = -len(X) % ROWS_AT_ONCE
+        with in_float64():
+            moved = _pulled_back(self.kernel, _padded(X), np.pad(slope, ((0, padding), (0, padding))))
+        return KernelForScikit(moved).theta
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        """Return k(x, x) for every row."""
+        with in_float64():
+            return np.array(_diagonal(self.kernel, _padded(X)))[: len(X)]
+
+    def is_stationary(self) -> bool:
+        """Return False: of a kernel in general it is not known."""
+        return False
+
+    def __repr__(self) -> str:
+        """Show the kernel itself."""
+        return repr(self.kernel)
+
+
+@jax.jit
+def _matrix(kernel: Kernel, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    return kernel(a, b)
+
+
+@jax.jit
+def _derivatives(kernel: Kernel, theta: Float[Array, " P"], x: Float[Array, "N D"]) -> Float[Array, "P N N"]:
+    def along(direction: Float[Array, " P"]) -> Float[Array, "N N"]:
+        return jax.jvp(lambda t: _moved(kernel, t)(x, x), (theta,), (direction,))[1]
+
+    return jax.lax.map(along, jnp.eye(theta.size))
+
+
+@jax.jit
+def _pulled_back(kernel: Kernel, x: Float[Array, "N D"], slope: Float[Array, "N N"]) -> Kernel:
+    return jax.vjp(lambda k: k(x, x), kernel)[1](slope)[0]
+
+
+@jax.jit
+def _diagonal(kernel: Kernel, x: Float[Array, "N D"]) -> Float[Array, " N"]:
+    return kernel.diagonal(x)
+
+
+def _moved(kernel: Kernel, theta: Leaf) -> Kernel:
+    """Return the kernel at theta; what is fixed stays."""
+    leaves, structure = jax.tree.flatten(kernel)
+    done = 0
+    for place, free in enumerate(_free(kernel)):
+        if free:
+            shape = np.shape(leaves[place])
+            leaves[place] = theta[done : done + math.prod(shape)].reshape(shape)
+            done += math.prod(shape)
+    return jax.tree.unflatten(structure, leaves)
+
+
+def _leaves(kernel: Kernel) -> list[np.ndarray]:
+    return [np.asarray(leaf, np.float64) for leaf in jax.tree.leaves(kernel)]
+
+
+def _free(kernel: Kernel) -> list[bool]:
+    """Return, for every leaf, whether training may move it."""
+    return [bool(np.all(np.isfinite(times))) for times in jax.tree.leaves(kernel.release_times())]
+
+
+def _end(kernel: Kernel, value: float) -> np.ndarray:
+    """Return theta with every hyper-parameter as near to a value as its bounds let it."""
+    with in_float64():
+        moved = jax.tree.map(lambda leaf: jnp.full(np.shape(leaf), value), kernel).projected()
+    return KernelForScikit(moved).theta
+
+
+def _joined(leaves: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate([leaf.ravel() for leaf in leaves]) if leaves else np.zeros(0)
+
+
+def _padded(x: Any) -> np.ndarray:
+    rows = np.asarray(x, np.float64)
+    return np.pad(rows, ((0, -len(rows) % ROWS_AT_ONCE), (0, 0)), mode="edge")

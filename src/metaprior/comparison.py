@@ -1,0 +1,268 @@
+"""Comparison: is this prior worth it on my data? Several estimators on the same folds, one table of scores.
+
+Every estimator is cloned and fitted to the training part of every fold, its predictive distribution at the rest is
+scored (`metaprior.metrics`), and the table holds the means over folds with their standard errors.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import indexable
+
+from metaprior.metrics import scores
+from metaprior.rivals import Answer, answer_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Letters of a parameter's value in an estimator's name.
+LONGEST_VALUE = 40
+
+Splits = list[tuple[np.ndarray, np.ndarray]]
+
+
+def compare(
+    estimators: Sequence[Any] | Mapping[str, Any],
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    random_state: int | None = None,
+    error_score: Any = "raise",
+    verbose: bool = True,
+) -> "pd.DataFrame":
+    """Fit estimators to the same folds of the data and return what their predictive distributions are worth.
+
+    Parameters
+    ----------
+    estimators : list of estimators or dict from name to estimator
+        All regressors or all classifiers. Estimators of this library (anything with `predict_distribution`), regressors
+        with `predict(X, return_std=True)`, taken as Gaussian, classifiers with `predict_proba`; pipelines and searches
+        of these. They are cloned and stay as they are. In a list they are named by their class, and by the parameters
+        in which those of one class differ.
+    X : array-like or data frame of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    cv : int, splitter or iterable of (train, test), default=5
+        A number of folds (stratified for classes), or whose folds they are.
+    random_state : int, default=None
+        Shuffle the rows into `cv` folds with this seed; None: folds are blocks of neighbouring rows.
+    error_score : "raise" or nan, default="raise"
+        What to do where an estimator fails in a fold: raise an error, or warn and record NaN.
+    verbose : bool, default=True
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row an estimator, best `nll` first; columns (score, "mean") and (score, "se"), the standard error over folds
+        (NaN for one fold). The scores are those of `metaprior.metrics.scores`, and `fit_seconds`, `predict_seconds`.
+        `attrs["folds"]` is a list with a dict of all scores for every estimator and fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process import GaussianProcessRegressor
+    >>> import metaprior
+    >>> X = np.random.default_rng(0).uniform(-2, 2, (60, 1))
+    >>> rivals = [metaprior.MetaGPRegressor(input_kernel="rbf", random_state=0), GaussianProcessRegressor(alpha=0.01)]
+    >>> table = metaprior.compare(rivals, X, np.sin(3 * X[:, 0]), random_state=0)
+    """
+    pandas = _pandas()
+    named = _named(estimators)
+    answers = {name: answer_of(name, estimator) for name, estimator in named.items()}
+    classes = _are_classifiers(named)
+    _check_error_score(error_score)
+    X, y = indexable(*(np.asarray(data) if isinstance(data, (list, tuple)) else data for data in (X, y)))
+    splits = _splits(X, y, cv, random_state, classes)
+    folds: list[dict[str, Any]] = []
+    with _progress(verbose, len(named) * len(splits)) as advance:
+        for name, estimator in named.items():
+            for number, split in enumerate(splits, 1):
+                place = f"{name}, fold {number} of {len(splits)}"
+                advance(place)
+                found = _tried(place, error_score, _fold, clone(estimator), answers[name], X, y, split)
+                folds.append({"estimator": name, "fold": number, **found})
+    return _table(pandas, folds)
+
+
+# --- what is compared -------------------------------------------------------------
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError('compare: the table needs pandas; pip install "metaprior[compare]".') from error
+    return pandas
+
+
+def _check_error_score(error_score: Any) -> None:
+    is_nan = isinstance(error_score, float) and np.isnan(error_score)
+    if not (is_nan or (isinstance(error_score, str) and error_score == "raise")):
+        raise ValueError(f"error_score: expected 'raise' or nan; got {error_score!r}.")
+
+
+def _are_classifiers(named: dict[str, Any]) -> bool:
+    """Return whether all are classifiers; an error where only some are."""
+    classifiers = [name for name, estimator in named.items() if is_classifier(estimator)]
+    if classifiers and len(classifiers) < len(named):
+        others = [name for name in named if name not in classifiers]
+        raise ValueError(f"estimators: expected classifiers only, or none; {classifiers} are, {others} are not.")
+    return bool(classifiers)
+
+
+def _named(estimators: Any) -> dict[str, Any]:
+    """Return the estimators by name."""
+    if not isinstance(estimators, (Mapping, list, tuple)) or not estimators:
+        raise ValueError(f"estimators: expected a list of estimators or a dict of them by name; got {estimators!r}.")
+    if isinstance(estimators, Mapping):
+        return {str(name): estimator for name, estimator in estimators.items()}
+    short = [_short_name(estimator) for estimator in estimators]
+    named: dict[str, Any] = {}
+    for own, estimator in zip(short, estimators, strict=True):
+        alike = [other for name, other in zip(short, estimators, strict=True) if name == own]
+        name = own + _differing(estimator, alike)
+        number = sum(taken == name or taken.startswith(f"{name} #") for taken in named) + 1
+        named[name if number == 1 else f"{name} #{number}"] = estimator
+    return named
+
+
+def _short_name(estimator: Any) -> str:
+    """Return the name of the class; of a pipeline those of its steps."""
+    if isinstance(estimator, Pipeline):
+        return " > ".join(_short_name(step) for _, step in estimator.steps)
+    return type(estimator).__name__
+
+
+def _differing(estimator: Any, alike: list[Any]) -> str:
+    """Return the parameters in which estimators of one class differ, in brackets; nothing if there are none."""
+    own, *_ = every = [_parameters(e) for e in (estimator, *alike)]
+    differing = [key for key in own if len({other.get(key) for other in every}) > 1]
+    return f"({', '.join(f'{key}={_cut(own[key])}' for key in differing)})" if differing else ""
+
+
+def _parameters(estimator: Any) -> dict[str, str]:
+    """Return the parameters as text; of a pipeline those of its steps."""
+    if not hasattr(estimator, "get_params"):
+        return {}
+    found = estimator.get_params(deep=isinstance(estimator, Pipeline))
+    if isinstance(estimator, Pipeline):
+        found = {key: value for key, value in found.items() if "__" in key}
+    return {key: " ".join(getattr(value, "__name__", repr(value)).split()) for key, value in found.items()}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
+
+
+# --- folds ------------------------------------------------------------------------
+
+
+def _splits(X: Any, y: Any, cv: Any, random_state: int | None, classes: bool) -> Splits:
+    """Return the rows to train on and to test on, of every fold."""
+    splitter = check_cv(cv, np.ravel(y) if classes else np.asarray(y), classifier=classes)
+    if random_state is not None:
+        if not isinstance(cv, (int, np.integer)):
+            raise ValueError(f"random_state: it shuffles a number of folds; cv={cv!r} brings its own order.")
+        splitter = type(splitter)(int(cv), shuffle=True, random_state=random_state)
+    splits = [(np.arange(len(y))[train], np.arange(len(y))[test]) for train, test in splitter.split(X, y)]
+    if not splits:
+        raise ValueError("cv: expected at least one pair (rows to train on, rows to test on); got none.")
+    if classes:
+        _check_classes(np.ravel(y), splits)
+    return splits
+
+
+def _check_classes(labels: np.ndarray, splits: Splits) -> None:
+    for number, (train, test) in enumerate(splits, 1):
+        unseen = set(labels[test].tolist()) - set(labels[train].tolist())
+        if unseen:
+            raise ValueError(
+                f"cv: fold {number} tests classes that it does not train on, {sorted(unseen)}; use fewer folds, or "
+                "leave rare classes out."
+            )
+
+
+def _tried(place: str, error_score: Any, function: Callable[..., dict[str, float]], *args: Any) -> dict[str, float]:
+    """Return the scores of a fold, or none where it fails and that is allowed."""
+    try:
+        return function(*args)
+    except Exception as error:
+        if isinstance(error_score, str):
+            raise RuntimeError(f"{place}: {type(error).__name__}: {error}") from error
+        warnings.warn(f"{place}: scored nan after {type(error).__name__}: {error}", FitFailedWarning, stacklevel=3)
+        return {}
+
+
+def _fold(model: Any, answer: Answer, X: Any, y: Any, split: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
+    """Fit a fresh estimator to a fold and score it."""
+    train, test = split
+    started = time.perf_counter()
+    model.fit(_rows(X, train), _rows(y, train))
+    fitted = time.perf_counter()
+    predictive = answer(model, _rows(X, test))
+    _ = predictive.mean  # a distribution computes when it is asked
+    predicted = time.perf_counter()
+    targets = np.asarray(_rows(y, test))
+    if predictive.is_classification:
+        targets = np.searchsorted(model.classes_, np.ravel(targets))
+    return {
+        **scores(predictive, targets),
+        "fit_seconds": fitted - started,
+        "predict_seconds": predicted - fitted,
+    }
+
+
+def _rows(data: Any, rows: np.ndarray) -> Any:
+    return data.iloc[rows] if hasattr(data, "iloc") else data[rows]
+
+
+# --- the table --------------------------------------------------------------------
+
+
+def _table(pandas: Any, folds: list[dict[str, Any]]) -> "pd.DataFrame":
+    """Return means and standard errors over folds, best first."""
+    score_names = list(dict.fromkeys(key for fold in folds for key in fold if key not in ("estimator", "fold")))
+    if not score_names:
+        raise RuntimeError("compare: every estimator failed in every fold; the warnings say why.")
+    folds = [dict.fromkeys(["estimator", "fold", *score_names], np.nan) | fold for fold in folds]
+    names = list(dict.fromkeys(fold["estimator"] for fold in folds))
+    rows = [_row([[fold[s] for s in score_names] for fold in folds if fold["estimator"] == name]) for name in names]
+    columns = pandas.MultiIndex.from_product([score_names, ["mean", "se"]], names=["score", None])
+    table = pandas.DataFrame(rows, index=pandas.Index(names, name="estimator"), columns=columns)
+    table = table.sort_values(("nll", "mean"), kind="stable")
+    table.attrs["folds"] = folds
+    return table
+
+
+def _row(values: Iterable[Iterable[float]]) -> np.ndarray:
+    """Return mean and standard error of every score, from [folds, scores], alternating."""
+    array = np.array(values, np.float64)
+    with np.errstate(invalid="ignore"):
+        mean = np.mean(array, axis=0)
+        spread = np.std(array, axis=0, ddof=1) if len(array) > 1 else np.full(mean.shape, np.nan)
+    return np.stack([mean, spread / np.sqrt(len(array))], axis=1).ravel()
+
+
+@contextmanager
+def _progress(verbose: bool, total: int) -> Iterator[Callable[[str], None]]:
+    """Yield a function that is told what begins; it draws a bar, or nothing when silent."""
+    if not verbose:
+        yield lambda place: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(30), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task, begun = bar.add_task("", total=total), iter(range(total))
+        yield lambda place: bar.update(task, completed=next(begun), description=place)
+        bar.update(task, completed=total, description="done")

@@ -1,0 +1,13 @@
+"""A kernel on inputs, from the units of the data to standardised ones."""
+
+import numpy as np
+
+from metaprior.estimators.period import starting_periods
+from metaprior.kernels import Kernel
+
+
+def for_standardised(kernel: Kernel, x: np.ndarray, targets: np.ndarray, scale: np.ndarray) -> Kernel:
+    """Return the kernel for inputs divided by `scale`, one value a column; unknown periods come from the spectrum."""
+    if kernel.unknown_periods():
+        kernel = kernel.with_periods(starting_periods(x, targets))
+    return kernel.bound_to(x.shape[1]).standardised(scale)

@@ -1,0 +1,179 @@
+"""NUTS on the log joint density of a model whose every quantity is a point: weights, latents, hyper-parameters.
+
+For such a weight model the ELBO is the log joint density (its "KL" is -log prior), so the sampler sees what training
+sees, plus the prior of what the likelihood learns. The chains run side by side in one compiled program that takes the
+data as values; the sampler's own steps are NumPyro's (an extra: it is imported here and nowhere else).
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from metaprior.inference.elbo import Batch, elbo, elbo_terms
+from metaprior.inference.training import Data, Progress
+from metaprior.model import Model, release_times
+from metaprior.noise import Noise
+
+#: Transitions between two looks at the chains from outside the compiled loop.
+STRETCH = 50
+
+
+class Settings(NamedTuple):
+    """How NUTS runs."""
+
+    num_warmup: int = 500
+    num_samples: int = 500
+    target_accept: float = 0.8
+    max_tree_depth: int = 10
+
+
+class Samples(NamedTuple):
+    """What the chains saw: models stacked [chains, samples, ...], log joint densities, divergences, tree sizes."""
+
+    model: Model
+    log_joint: np.ndarray
+    num_divergences: int
+    mean_steps: float
+
+
+def log_joint(model: Model, batch: Batch) -> Float[Array, ""]:
+    """Return log p(y, everything) of a model of points."""
+    sizes, rows = model.weights.sizes(), batch.x.shape[0]
+
+    def none(*shape: int) -> Array:
+        return jnp.zeros((1, *shape), batch.x.dtype)
+
+    noise = Noise(none(sizes.units), none(sizes.weights), none(sizes.spectral), none(rows, sizes.per_row))
+    terms, _ = elbo_terms(model, noise, batch)
+    return elbo(terms) + model.likelihood.log_prior()
+
+
+def split(model: Model) -> tuple[Model, Model]:
+    """Return what is sampled and all else."""
+    sampled = jax.tree.map(lambda leaf, time: eqx.is_inexact_array(leaf) and bool(np.isfinite(time)), *_timed(model))
+    return eqx.partition(model, sampled)
+
+
+def _timed(model: Model) -> tuple[Model, Model]:
+    return model, release_times(model)
+
+
+def _kernel(rest: Model, settings: Settings) -> tuple[Callable, Callable]:
+    """Return NumPyro's start and step for positions that are leaves of a model."""
+    from numpyro.infer.hmc import hmc
+
+    def potential_of(batch: Batch, arrays: Model) -> Callable:
+        return lambda position: -log_joint(eqx.combine(position, eqx.combine(arrays, rest)), batch)
+
+    start, step = hmc(potential_fn_gen=potential_of, algo="NUTS")
+
+    def begin(position: Model, key: Array, args: tuple) -> Any:
+        return start(
+            position,
+            settings.num_warmup,
+            target_accept_prob=settings.target_accept,
+            max_tree_depth=settings.max_tree_depth,
+            model_args=args,
+            rng_key=key,
+        )
+
+    return begin, step
+
+
+@eqx.filter_jit
+def _begin(positions: Model, rest: Model, keys: Array, batch: Batch, settings: Settings) -> Any:
+    arrays, static = eqx.partition(rest, eqx.is_array)
+    begin, _ = _kernel(static, settings)
+    return jax.vmap(lambda p, k: begin(p, k, (batch, arrays)))(positions, keys)
+
+
+@eqx.filter_jit
+def _advance(states: Any, rest: Model, batch: Batch, settings: Settings, count: Array) -> tuple[Any, dict[str, Any]]:
+    """Make up to STRETCH transitions of all chains; return the states and every transition's record."""
+    arrays, static = eqx.partition(rest, eqx.is_array)
+    begin, step = _kernel(static, settings)
+    args = (batch, arrays)
+    # NumPyro's step takes its settings from the last call of its start; what that computes is dropped
+    first = jax.tree.map(lambda leaf: leaf[0], states)
+    begin(first.z, first.rng_key, args)
+
+    def body(index: Array, carry: tuple) -> tuple:
+        states, record = carry
+        states = jax.vmap(lambda s: step(s, args))(states)
+        new = _seen(states)
+        return states, jax.tree.map(lambda all_, one: all_.at[index].set(one), record, new)
+
+    empty = jax.tree.map(lambda leaf: jnp.zeros((STRETCH, *leaf.shape), leaf.dtype), _seen(states))
+    return jax.lax.fori_loop(0, count, body, (states, empty))
+
+
+def _seen(states: Any) -> dict[str, Any]:
+    return {
+        "position": states.z,
+        "log_joint": -states.potential_energy,
+        "diverging": states.diverging,
+        "steps": states.num_steps,
+    }
+
+
+def sample(
+    starts: Sequence[Model],
+    data: Data,
+    key: Key[Array, ""],
+    settings: Settings,
+    listener: Callable[[Progress], None] | None = None,
+) -> Samples:
+    """Run one chain from every start."""
+    dtype = data.x.dtype
+    typed = [
+        jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype) if eqx.is_inexact_array_like(leaf) else leaf, model)
+        for model in starts
+    ]
+    rest = split(typed[0])[1]
+    positions = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[split(model)[0] for model in typed])
+    batch = Batch(data.x, data.y, data.weight)
+    keys = jax.random.split(jax.random.wrap_key_data(jax.random.key_data(key).ravel()[:2]), len(starts))
+    states = _begin(positions, rest, keys, batch, settings)
+    total, done, begun, kept = settings.num_warmup + settings.num_samples, 0, time.perf_counter(), []
+    while done < total:
+        limit = settings.num_warmup if done < settings.num_warmup else total
+        count = min(STRETCH, limit - done)
+        states, record = _advance(states, rest, batch, settings, jnp.asarray(count))
+        done += count
+        seen = jax.tree.map(lambda leaf, count=count: np.asarray(leaf)[:count], record)
+        if done > settings.num_warmup:
+            kept.append(seen)
+        if listener is not None:
+            terms = {"log_joint": float(seen["log_joint"].mean()), "tree": float(seen["steps"].mean())}
+            listener(Progress(done, total, terms, time.perf_counter() - begun))
+    return _gathered(kept, rest, len(starts))
+
+
+def _gathered(kept: list[dict[str, Any]], rest: Model, num_chains: int) -> Samples:
+    record = jax.tree.map(lambda *leaves: np.swapaxes(np.concatenate(leaves), 0, 1), *kept)  # [chains, samples, ...]
+    shape = record["log_joint"].shape
+    wide = jax.tree.map(
+        lambda leaf: np.broadcast_to(np.asarray(leaf), (*shape, *leaf.shape)) if eqx.is_array(leaf) else leaf, rest
+    )
+    model = eqx.combine(record["position"], wide)
+    return Samples(model, record["log_joint"], int(record["diverging"].sum()), float(record["steps"].mean()))
+
+
+def split_rhat(draws: Float[np.ndarray, "C S ..."]) -> np.ndarray:
+    """Return the split R-hat of every quantity drawn by C chains: 1 where they agree."""
+    from numpyro.diagnostics import split_gelman_rubin
+
+    return np.asarray(split_gelman_rubin(np.asarray(draws)))
+
+
+def effective_sample_size(draws: Float[np.ndarray, "C S ..."]) -> np.ndarray:
+    """Return how many independent draws the chains are worth, for every quantity."""
+    from numpyro.diagnostics import effective_sample_size as worth
+
+    return np.asarray(worth(np.asarray(draws)))

@@ -1,0 +1,186 @@
+"""Metrics: how good predictive distributions were, once the targets are known.
+
+`scores` asks a `Predictive` (or anything that answers as it does) what it said of the targets and returns numbers by
+name. The functions before it each compute one of them from arrays; `auroc` compares two sets of rows. Smaller is
+better but for accuracy and AUROC; coverage should equal its level.
+
+A distribution function is looked at just below y and at y. The two differ only where single values have probability
+(counts): there a calibrated forecast says that P(Y < y) + v P(Y = y), v uniform, is uniform, so calibration averages
+over v, and an interval holds y if it holds any part of that jump.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from scipy.stats import rankdata
+
+#: Nominal levels at which the calibration of a regression is looked at.
+LEVELS = np.arange(1, 20) / 20
+#: Central intervals whose coverage is counted, in percent.
+INTERVALS = (50, 90, 95)
+#: Bins of confidence for the calibration of classes.
+NUM_BINS = 15
+EPSILON = np.finfo(np.float64).eps
+
+
+class Answers(Protocol):
+    """What a distribution must answer to be scored: `Predictive` does."""
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether the outputs are classes; these need no `cdf` and no `crps`, other targets no `probabilities`."""
+
+    @property
+    def mean(self) -> np.ndarray:
+        """E[y | x]."""
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """Class probabilities, [N, C]."""
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """H[y | x], [N]."""
+
+    def log_prob(self, y: np.ndarray) -> np.ndarray:
+        """Return the log density of targets, of all outputs together, [N]."""
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        """Return P(Y <= y), an output at a time."""
+
+    def crps(self, y: np.ndarray) -> np.ndarray:
+        """Return the continuous ranked probability score, an output at a time."""
+
+
+# --- targets that have an order ---------------------------------------------------
+
+
+def rmse(mean: np.ndarray, y: np.ndarray) -> float:
+    """Return the root of the mean squared error; its mean over outputs."""
+    return float(np.mean(np.sqrt(np.mean((np.asarray(y) - mean) ** 2, axis=0))))
+
+
+def calibration_error(below: np.ndarray, at: np.ndarray) -> float:
+    """Return the mean gap between nominal levels 0.05, ..., 0.95 and the share of targets below those quantiles.
+
+    Parameters
+    ----------
+    below, at : array
+        P(Y < y) and P(Y <= y), rows first. Where they differ, a level between them counts as the part it divides off.
+    """
+    levels = LEVELS.reshape(-1, *[1] * np.ndim(at))
+    jump = np.asarray(at) - below
+    part = np.clip((levels - below) / np.where(jump > 0, jump, 1), 0, 1)
+    share = np.mean(np.where(jump > 0, part, at <= levels), axis=1)  # [levels, ...]
+    return float(np.mean(np.abs(share - levels[:, 0])))
+
+
+def coverage(below: np.ndarray, at: np.ndarray, level: float) -> float:
+    """Return the share of targets inside the central interval of a level, from P(Y < y) and P(Y <= y)."""
+    return float(np.mean((np.asarray(at) >= (1 - level) / 2) & (np.asarray(below) <= (1 + level) / 2)))
+
+
+# --- classes ----------------------------------------------------------------------
+
+
+def accuracy(probabilities: np.ndarray, y: np.ndarray) -> float:
+    """Return the share of rows whose most probable class is the right one."""
+    return float(np.mean(np.argmax(probabilities, axis=1) == y))
+
+
+def brier(probabilities: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean over rows of the squared error of the probabilities, summed over classes: from 0 to 2."""
+    truth = np.arange(np.shape(probabilities)[1]) == np.asarray(y)[:, None]
+    return float(np.mean(np.sum((probabilities - truth) ** 2, axis=1)))
+
+
+def expected_calibration_error(probabilities: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean gap between confidence and accuracy, over 15 bins of confidence, weighted by their rows."""
+    confidence = np.max(probabilities, axis=1)
+    excess = confidence - (np.argmax(probabilities, axis=1) == y)
+    bins = np.clip(np.ceil(confidence * NUM_BINS).astype(int) - 1, 0, NUM_BINS - 1)
+    return float(np.sum(np.abs(np.bincount(bins, excess, NUM_BINS))) / len(excess))
+
+
+def auroc(inside: np.ndarray, outside: np.ndarray) -> float:
+    """Return how well a number per row tells rows outside the data from rows inside: P(outside > inside) + P(=) / 2.
+
+    Parameters
+    ----------
+    inside, outside : array of shape (n,) and (m,)
+        The number, for instance the `entropy` of a `Predictive`, at rows like the training data and at other rows.
+
+    Returns
+    -------
+    float
+        1 where all rows outside have the larger numbers, 0.5 where the number tells nothing.
+    """
+    num_inside, num_outside = np.size(inside), np.size(outside)
+    if not (num_inside and num_outside):
+        raise ValueError(f"auroc: expected rows inside and outside; got {num_inside} and {num_outside}.")
+    ranks = rankdata(np.concatenate([np.ravel(inside), np.ravel(outside)]))
+    lowest = num_outside * (num_outside + 1) / 2
+    return float((np.sum(ranks[num_inside:]) - lowest) / (num_inside * num_outside))
+
+
+# --- all of them ------------------------------------------------------------------
+
+
+def scores(predictive: Answers, y: np.ndarray) -> dict[str, float]:
+    """Return what a predictive distribution is worth on known targets.
+
+    Parameters
+    ----------
+    predictive : Predictive
+        What `predict_distribution` answered at the inputs of these targets.
+    y : array of shape (n,) or (n, n_outputs)
+        The targets; for a classifier the numbers of the classes, 0 for the first of `classes_`.
+
+    Returns
+    -------
+    dict of float
+        Regression: `rmse`, `nll`, `crps`, `calibration_error`, `coverage_50`, `coverage_90`, `coverage_95`, means over
+        outputs but for the `nll`, which is of all outputs together.
+        Classification: `accuracy`, `nll`, `brier`, `calibration_error`, `entropy`.
+    """
+    return _class_scores(predictive, y) if predictive.is_classification else _regression_scores(predictive, y)
+
+
+def _regression_scores(predictive: Answers, y: np.ndarray) -> dict[str, float]:
+    mean = predictive.mean
+    y = np.asarray(y, np.float64)
+    if y.ndim == 0 or y.reshape(len(y), -1).shape != mean.reshape(len(mean), -1).shape:
+        raise ValueError(f"scores: expected targets of shape {mean.shape}, as the predictions; got {y.shape}.")
+    y = y.reshape(mean.shape)
+    below, at = predictive.cdf(_just_below(y)), predictive.cdf(y)
+    return {
+        "rmse": rmse(mean, y),
+        "nll": -float(np.mean(predictive.log_prob(y))),
+        "crps": float(np.mean(predictive.crps(y))),
+        "calibration_error": calibration_error(below, at),
+        **{f"coverage_{percent}": coverage(below, at, percent / 100) for percent in INTERVALS},
+    }
+
+
+def _just_below(y: np.ndarray) -> np.ndarray:
+    """Return the numbers next to y from below (below 0 one that is not subnormal, which JAX takes for 0)."""
+    return y - EPSILON * np.maximum(np.abs(y), 1e-290)
+
+
+def _class_scores(predictive: Answers, y: np.ndarray) -> dict[str, float]:
+    probabilities, y = predictive.probabilities, np.asarray(y)
+    num_rows, num_classes = probabilities.shape
+    if y.shape != (num_rows,):
+        raise ValueError(f"scores: expected {num_rows} class numbers, one a row; got an array of shape {y.shape}.")
+    if not (np.issubdtype(y.dtype, np.number) and np.all(np.isin(y, np.arange(num_classes)))):
+        raise ValueError(
+            f"scores: expected class numbers from 0 to {num_classes - 1}, the places in `classes_`; y has others: "
+            "np.searchsorted(model.classes_, y) gives them."
+        )
+    return {
+        "accuracy": accuracy(probabilities, y),
+        "nll": -float(np.mean(predictive.log_prob(y))),
+        "brier": brier(probabilities, y),
+        "calibration_error": expected_calibration_error(probabilities, y),
+        "entropy": float(np.mean(predictive.entropy)),
+    }

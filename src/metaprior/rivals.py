@@ -1,0 +1,139 @@
+"""Rivals: what any scikit-learn estimator says of new inputs, as a distribution that can be scored.
+
+An estimator of this library answers for itself, through `predict_distribution`. A regressor whose `predict` gives
+standard deviations is taken at its word as a Gaussian, a classifier by its class probabilities. Pipelines and searches
+answer as the estimator at their end does.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import entr, ndtr
+from sklearn.base import is_classifier, is_regressor
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import Pipeline
+
+from metaprior.metrics import Answers
+
+#: What fits the estimator it holds more than once, to keep the best.
+SEARCHES = (GridSearchCV, RandomizedSearchCV)
+#: From a fitted estimator and inputs to a distribution.
+Answer = Callable[[Any, Any], Answers]
+
+
+class GaussianAnswer:
+    """Independent Gaussians, of which the means and the standard deviations are known, [N] or [N, outputs]."""
+
+    is_classification = False
+
+    def __init__(self, mean: np.ndarray, std: np.ndarray) -> None:
+        self.mean = np.asarray(mean, np.float64)
+        self.std = np.maximum(np.asarray(std, np.float64), np.finfo(np.float64).tiny)
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """There are none."""
+        raise AttributeError("probabilities: this is a regression; use mean and std.")
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """H[y | x] = log(2 pi e std^2) / 2, summed over outputs."""
+        return self._over_outputs(0.5 * np.log(2 * np.pi * np.e) + np.log(self.std))
+
+    def log_prob(self, y: np.ndarray) -> np.ndarray:
+        """Return -z^2 / 2 - log std - log(2 pi) / 2, summed over outputs."""
+        with np.errstate(over="ignore"):
+            return self._over_outputs(-0.5 * self._scores(y) ** 2 - np.log(self.std) - 0.5 * np.log(2 * np.pi))
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        """Return Phi(z)."""
+        return ndtr(self._scores(y))
+
+    def crps(self, y: np.ndarray) -> np.ndarray:
+        """Return (y - mean) (2 Phi(z) - 1) + std (2 phi(z) - 1 / sqrt(pi))."""
+        z = self._scores(y)
+        with np.errstate(over="ignore"):
+            density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+        return (y - self.mean) * (2 * ndtr(z) - 1) + self.std * (2 * density - 1 / np.sqrt(np.pi))
+
+    def _scores(self, y: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return (np.asarray(y, np.float64) - self.mean) / self.std
+
+    def _over_outputs(self, values: np.ndarray) -> np.ndarray:
+        return values if values.ndim == 1 else np.sum(values, axis=1)
+
+
+class ClassAnswer:
+    """Class probabilities, [N, C]."""
+
+    is_classification = True
+
+    def __init__(self, probabilities: np.ndarray) -> None:
+        self.probabilities = self.mean = np.asarray(probabilities, np.float64)
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """-sum p log p."""
+        return np.sum(entr(self.probabilities), axis=1)
+
+    def log_prob(self, y: np.ndarray) -> np.ndarray:
+        """Return the log of the class's probability."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.probabilities[np.arange(len(y)), np.asarray(y, int)])
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        """There is none."""
+        raise AttributeError("cdf: classes have no order; use probabilities.")
+
+    def crps(self, y: np.ndarray) -> np.ndarray:
+        """There is none."""
+        raise AttributeError("crps: classes have no order; use log_prob.")
+
+
+def answer_of(name: str, estimator: Any) -> Answer:
+    """Return how an estimator, once fitted, is asked for a distribution; an error if it has none to give."""
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+        hint = "; make an instance of it" if isinstance(estimator, type) else ""
+        raise TypeError(f"{name}: expected a scikit-learn estimator; got {estimator!r}{hint}.")
+    end = _end(estimator)
+    if hasattr(end, "predict_distribution"):
+        return _own
+    if is_regressor(estimator) and "return_std" in inspect.signature(end.predict).parameters:
+        return _gaussian
+    if is_classifier(estimator) and hasattr(end, "predict_proba"):
+        return _classes
+    raise TypeError(
+        f"{name}: expected an estimator that says how sure it is, by predict_distribution, predict(return_std=True) or "
+        f"predict_proba; {type(end).__name__} has none of them."
+    )
+
+
+def _end(estimator: Any) -> Any:
+    """Return the estimator that will answer: the last step of a pipeline, the one a search tries."""
+    if isinstance(estimator, Pipeline):
+        return _end(estimator.steps[-1][1])
+    return _end(estimator.estimator) if isinstance(estimator, SEARCHES) else estimator
+
+
+def _at_end(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return the fitted estimator that answers, and the inputs as they reach it."""
+    if isinstance(model, Pipeline):
+        return _at_end(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
+    return _at_end(model.best_estimator_, X) if isinstance(model, SEARCHES) else (model, X)
+
+
+def _own(model: Any, X: Any) -> Answers:
+    end, X = _at_end(model, X)
+    return end.predict_distribution(X)
+
+
+def _gaussian(model: Any, X: Any) -> Answers:
+    end, X = _at_end(model, X)
+    return GaussianAnswer(*end.predict(X, return_std=True))
+
+
+def _classes(model: Any, X: Any) -> Answers:
+    return ClassAnswer(model.predict_proba(X))

@@ -1,0 +1,194 @@
+"""Deep kernel learning: the hidden layers are point weights, the last layer is one sparse variational GP an output.
+
+f_k(x) ~ GP(0, s_k^2 kernel_k(h, h')) on the features h of the last hidden layer (on x itself where there is none),
+known through q(v) at M inducing points a GP, whitened as the mapping over codes is:
+
+mean = s A' m,   cov = s^2 (K_hh - A' A + A' T T' A),   A = L^-1 K_uh,   L L' = K_uu          cost K M^2 (B + M)
+
+Training draws every row from its marginal; prediction draws the rows of a call jointly where they are asked for
+together (`couples_rows`), so that a draw is a function.
+"""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.kernels import Kernel
+from metaprior.leaves import Leaf
+from metaprior.mapping import Whitened
+from metaprior.networks import Layer, Network
+from metaprior.noise import Noise, NoiseSizes
+from metaprior.numerics import jittered_cholesky, jittered_inverse_root
+from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
+from metaprior.weights.point import gaussian_log_density, product, starting_weights
+
+
+class OutputGP(Whitened):
+    """The sparse GP of one output."""
+
+    kernel: Kernel
+    log_scale: Float[Leaf, ""]
+    points: Float[Leaf, "M H"]
+
+    def inverse_root(self, jitter: Float[Array, ""]) -> tuple[Array, Array]:
+        """Return L^-1 and the jitter it took."""
+        return jittered_inverse_root(self.kernel(self.points, self.points), jitter)
+
+    def mean_and_cross(self, root: Float[Array, "M M"], h: Float[Array, "B H"]) -> tuple[Array, Array]:
+        """Return the mean at features h, and A."""
+        cross = root @ self.kernel(self.points, h)
+        return jnp.exp(self.log_scale) * (cross.T @ self.mean), cross
+
+    def variance(self, cross: Float[Array, "M B"], h: Float[Array, "B H"]) -> Float[Array, " B"]:
+        """Return every row's variance."""
+        unexplained = jnp.maximum(self.kernel.diagonal(h) - jnp.sum(cross**2, axis=0), 0)
+        return jnp.exp(2 * self.log_scale) * (unexplained + jnp.sum((self.factor.T @ cross) ** 2, axis=0))
+
+    def covariance(self, cross: Float[Array, "M B"], h: Float[Array, "B H"]) -> Float[Array, "B B"]:
+        """Return the rows' covariance."""
+        known = self.factor.T @ cross
+        return jnp.exp(2 * self.log_scale) * (self.kernel(h, h) - cross.T @ cross + known.T @ known)
+
+
+class DeepKernel(WeightModel):
+    """Point weights up to the features, GPs from there; all leaves of `gps` have a leading axis of outputs."""
+
+    values: tuple[Float[Leaf, "_ _"], ...]
+    gps: OutputGP
+    prior_scale: float = eqx.field(static=True, default=1.0)
+    start_jitter: float = eqx.field(static=True, default=1e-4)
+    joint: bool = eqx.field(static=True, default=False)
+
+    @classmethod
+    def initial(
+        cls,
+        network: Network,
+        kernel: Kernel,
+        num_inducing: int,
+        inputs: np.ndarray,
+        rng: np.random.Generator,
+        *,
+        prior_scale: float = 1.0,
+        jitter: float = 1e-4,
+    ) -> "DeepKernel":
+        """Start with inducing points at features of the data, which lie about a lengthscale apart.
+
+        Features many lengthscales apart make every row an island: the GP then fits the data and says nothing between.
+        """
+        values = starting_weights(network, rng)[:-1]
+        features = features_of(network, values, inputs)
+        num_outputs = len(network.wires[-1].outputs)
+        kernel = kernel.bound_to(features.shape[1])
+        if values:
+            kernel = kernel.unstandardised(_typical_distance(features, rng))
+
+        def one() -> OutputGP:
+            start = Whitened.start(0.1 * rng.standard_normal(num_inducing))
+            return OutputGP(*start, kernel, np.zeros(()), _chosen(features, num_inducing, rng))
+
+        gps = jax.tree.map(lambda *leaves: np.stack(leaves), *[one() for _ in range(num_outputs)])
+        return cls(values, gps, prior_scale, jitter)
+
+    @property
+    def num_outputs(self) -> int:
+        """K."""
+        return self.gps.log_scale.shape[0]
+
+    def sizes(self) -> NoiseSizes:
+        """One normal an output for every row."""
+        return NoiseSizes(per_row=self.num_outputs)
+
+    def prepared(self) -> "PreparedDeepKernel":
+        """Factor every K_uu. Cost K M^3."""
+        jitter = jnp.asarray(self.start_jitter, self.gps.mean.dtype)
+        roots, used = jax.vmap(lambda gp: gp.inverse_root(jitter))(self.gps)
+        return PreparedDeepKernel(self, roots, jnp.max(used))
+
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return the part of the inducing values, and -log p of the weights up to their prior's constant."""
+        constant = gaussian_log_density([np.zeros(v.shape) for v in self.values], self.prior_scale)
+        weights = constant - gaussian_log_density(self.values, self.prior_scale)
+        return {"kl_u": jnp.sum(jax.vmap(OutputGP.kl)(self.gps)), "kl_w": weights}
+
+    def for_prediction(self) -> "DeepKernel":
+        """Draw the rows of a call together."""
+        return dataclasses.replace(self, joint=True)
+
+    @property
+    def couples_rows(self) -> bool:
+        """A joint draw depends on all rows; alone, every row has its marginal."""
+        return True
+
+
+class PreparedDeepKernel(PreparedWeights):
+    """A deep kernel with its factors."""
+
+    model: DeepKernel
+    roots: Float[Array, "K M M"]
+    used_jitter: Float[Array, ""]
+
+    @property
+    def jitter(self) -> Float[Array, ""]:
+        """The largest jitter of the factors."""
+        return self.used_jitter
+
+    def draw(self, noise: Noise) -> "DeepKernelDraw":
+        """Rows bring their own normals: nothing else is drawn."""
+        return DeepKernelDraw(self)
+
+
+class DeepKernelDraw(WeightDraw):
+    """The layers of a deep kernel."""
+
+    prepared: PreparedDeepKernel
+
+    def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
+        """Return point layers, then h -> the GPs' draws at h."""
+        model, roots = self.prepared.model, self.prepared.roots
+
+        def draw(h: Array) -> Array:
+            features = h[:, :-1]  # a GP needs no bias unit
+
+            def one(gp: OutputGP, root: Array, normals: Array) -> Array:
+                mean, cross = gp.mean_and_cross(root, features)
+                if not model.joint:
+                    variance = gp.variance(cross, features)
+                    return mean + jnp.sqrt(variance + jnp.finfo(variance.dtype).tiny * 1e6) * normals
+                factor, _ = jittered_cholesky(
+                    gp.covariance(cross, features), jnp.asarray(model.start_jitter, mean.dtype)
+                )
+                return mean + factor @ normals
+
+            return jax.vmap(one, in_axes=(0, 0, 1), out_axes=1)(model.gps, roots, rows)
+
+        return [*map(product, model.values), draw]
+
+    def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
+        """Return the weights up to the features: the last layer has none."""
+        return [jnp.asarray(v) for v in self.prepared.model.values]
+
+
+def features_of(network: Network, values: tuple[Leaf, ...], inputs: np.ndarray) -> np.ndarray:
+    """Return the features that the GPs see at the given inputs."""
+    layers: list[Layer] = [*map(product, values), lambda h: h[:, :-1]]
+    return np.asarray(network(layers, jnp.asarray(inputs)))
+
+
+def _typical_distance(features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the median distance of two rows' features, as one number."""
+    some = features[rng.permutation(len(features))[:200]]
+    distance = np.sqrt(np.sum((some[:, None] - some[None]) ** 2, axis=-1))
+    pairs = distance[np.triu_indices(len(some), 1)]
+    median = np.median(pairs) if pairs.size else 1.0
+    return np.full(features.shape[1], median if median > 0 else 1.0)
+
+
+def _chosen(features: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return features of rows chosen at random, each a little off where they must repeat."""
+    rows = np.resize(rng.permutation(len(features)), count)
+    spread = features.std(axis=0) + 1e-3
+    return features[rows] + 0.02 * spread * rng.standard_normal((count, features.shape[1]))

@@ -1,0 +1,188 @@
+"""MetaGP with every quantity a point: the hierarchical model itself, for samplers.
+
+z ~ N(0, I), v ~ N(0, I), e ~ N(0, I), hyper-parameters log-normal around their starts;
+w = s (L_w v + sigma_w e),  L_w L_w' = k_in(z_in, z_in) k_out(z_out, z_out) over the codes of all weights.
+In the local model the values of the GP at the data are a matrix, weights by rows, with a Kronecker covariance:
+F = L_w V L_a', L_a L_a' = k_aux(X, X); at other inputs F follows by the GP's conditional, drawn jointly over rows.
+No inducing codes, no approximation. Cost W^3 (and N^3) a step: small networks only.
+"""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.kernels import Kernel
+from metaprior.leaves import Fixed, Leaf
+from metaprior.networks import Layer, Network, Wire
+from metaprior.noise import Noise, NoiseSizes
+from metaprior.numerics import jittered_cholesky, jittered_inverse_root
+from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
+from metaprior.weights.point import ExplicitDraw, gaussian_log_density
+
+#: sigma_w at the centre of its prior, relative to a layer's scale.
+WEIGHT_NOISE = 0.1
+JITTER = 1e-6
+
+
+class HierarchicalMetaGP(WeightModel):
+    """z, whitened weights and hyper-parameters as points, with their log prior."""
+
+    z: Float[Leaf, "U Dz"]
+    values: Float[Leaf, "W _"]
+    noise: Float[Leaf, " W"]
+    kernel_in: Kernel
+    kernel_out: Kernel
+    input_kernel: Kernel | None
+    log_scale: Float[Leaf, "L 2"]
+    log_weight_noise: Float[Leaf, ""]
+    centres: Fixed
+    inputs: Fixed
+    wires: tuple[Wire, ...] = eqx.field(static=True)
+    at_the_data: bool = eqx.field(static=True, default=True)
+
+    @classmethod
+    def initial(
+        cls,
+        network: Network,
+        latent_dim: int,
+        weight_kernel: Kernel,
+        input_kernel: Kernel | None,
+        inputs: np.ndarray,
+        rng: np.random.Generator,
+    ) -> "HierarchicalMetaGP":
+        """Start from a draw of the prior, hyper-parameters at their centres."""
+        wires = network.wires
+        num_weights = sum(w.num_weights for w in wires)
+        kernel = weight_kernel.bound_to(latent_dim)
+        log_scale = np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in wires])
+        log_noise = np.asarray(np.log(WEIGHT_NOISE))
+        return cls(
+            z=rng.standard_normal((network.num_units, latent_dim)),
+            values=rng.standard_normal((num_weights, 1 if input_kernel is None else len(inputs))),
+            noise=rng.standard_normal(num_weights),
+            kernel_in=kernel,
+            kernel_out=kernel,
+            input_kernel=input_kernel,
+            log_scale=log_scale,
+            log_weight_noise=log_noise,
+            centres=Fixed((kernel, kernel, input_kernel, log_scale, log_noise)),
+            inputs=Fixed(np.zeros((0, 0)) if input_kernel is None else np.asarray(inputs)),
+            wires=wires,
+        )
+
+    def hypers(self) -> tuple[Any, ...]:
+        """Return all hyper-parameters, in the order of `centres`."""
+        return (self.kernel_in, self.kernel_out, self.input_kernel, self.log_scale, self.log_weight_noise)
+
+    def sizes(self) -> NoiseSizes:
+        """Nothing is drawn at the data; at other inputs, what the data leave open."""
+        none = self.input_kernel is None or self.at_the_data
+        return NoiseSizes(per_row=0 if none else self.noise.shape[-1])
+
+    def for_prediction(self) -> "HierarchicalMetaGP":
+        """Draw what the data leave open."""
+        return dataclasses.replace(self, at_the_data=False)
+
+    def prepared(self) -> "PreparedHierarchical":
+        """Factor the covariance of the weights, and of the inputs. Cost W^3 + N^3."""
+        ends = [self._ends(w) for w in self.wires]
+        z_in, z_out = (jnp.concatenate([pair[side] for pair in ends]) for side in (0, 1))
+        jitter = jnp.asarray(JITTER, z_in.dtype)
+        factor, used = jittered_cholesky(self.kernel_in(z_in, z_in) * self.kernel_out(z_out, z_out), jitter)
+        inverse = jnp.zeros((0, 0))
+        if self.input_kernel is not None:
+            inverse, also = jittered_inverse_root(self.input_kernel(self.inputs.value, self.inputs.value), jitter)
+            used = jnp.maximum(used, also)
+        return PreparedHierarchical(self, factor, inverse, used)
+
+    def _ends(self, wire: Wire) -> tuple[Array, Array]:
+        """Return the latents at both ends of every weight of a layer."""
+        rows, columns = np.meshgrid(wire.inputs, wire.outputs, indexing="ij")
+        z = jnp.asarray(self.z)
+        return z[rows.ravel()], z[columns.ravel()]
+
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return -log prior of the latents, of the whitened weights and of the hyper-parameters."""
+        moved = jax.tree.map(lambda now, centre: now - centre, self.hypers(), self.centres.value)
+        return {
+            "kl_z": -gaussian_log_density([self.z], 1.0),
+            "kl_v": -gaussian_log_density([self.values, self.noise], 1.0),
+            "kl_hyper": -gaussian_log_density(jax.tree.leaves(moved), 1.0),
+        }
+
+    @property
+    def couples_rows(self) -> bool:
+        """The local model draws new rows jointly."""
+        return self.input_kernel is not None
+
+    def scales(self) -> Float[Array, " W"]:
+        """Return every weight's scale."""
+        parts = []
+        for layer, wire in enumerate(self.wires):
+            weight, bias = jnp.exp(self.log_scale[layer])
+            column = jnp.full(len(wire.inputs), weight).at[-1].set(bias)
+            parts.append(jnp.repeat(column, len(wire.outputs)))
+        return jnp.concatenate(parts)
+
+    def by_layer(self, flat: Float[Array, "W *r"]) -> list[Array]:
+        """Cut weights to layers [I, J, ...]."""
+        ends = np.cumsum([w.num_weights for w in self.wires])
+        parts = jnp.split(flat, ends[:-1].tolist())
+        shapes = [(len(w.inputs), len(w.outputs)) for w in self.wires]
+        return [part.reshape(*shape, *flat.shape[1:]) for part, shape in zip(parts, shapes, strict=True)]
+
+
+class PreparedHierarchical(PreparedWeights):
+    """A hierarchical model with its factors."""
+
+    model: HierarchicalMetaGP
+    factor: Float[Array, "W W"]
+    inverse: Float[Array, "N N"]
+    used_jitter: Float[Array, ""]
+
+    @property
+    def jitter(self) -> Float[Array, ""]:
+        """The largest jitter of the factors."""
+        return self.used_jitter
+
+    def draw(self, noise: Noise) -> WeightDraw:
+        """Return the weights; in the local model, as functions of the input."""
+        model = self.model
+        shared = jnp.exp(model.log_weight_noise) * model.noise
+        if model.input_kernel is None:
+            flat = model.scales() * (self.factor @ model.values[:, 0] + shared)
+            return ExplicitDraw(model.by_layer(flat))
+        return LocalHierarchicalDraw(self, shared)
+
+
+class LocalHierarchicalDraw(WeightDraw):
+    """Weights as values of a GP in the input, given its values at the data."""
+
+    prepared: PreparedHierarchical
+    shared: Float[Array, " W"]
+
+    def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
+        """Return [B, I, J] a layer: the conditional mean, and what the data leave open by the rows' normals."""
+        prepared, model = self.prepared, self.prepared.model
+        kernel: Kernel = model.input_kernel  # type: ignore[assignment]
+        cross = kernel(x, model.inputs.value) @ prepared.inverse.T  # [B, N]
+        whitened = model.values @ cross.T
+        if not model.at_the_data:
+            open_, _ = jittered_cholesky(kernel(x, x) - cross @ cross.T, jnp.asarray(JITTER, x.dtype))
+            whitened = whitened + rows.T @ open_.T
+        f = prepared.factor @ whitened
+        flat = model.scales()[:, None] * (f + self.shared[:, None])
+        return [jnp.moveaxis(w, -1, 0) for w in model.by_layer(flat)]
+
+    def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
+        """Return every row's own product."""
+
+        def layer(weights: Array) -> Layer:
+            return lambda h: jnp.einsum("bi,bij->bj", h, weights)
+
+        return [layer(w) for w in self.weights(x, rows)]

@@ -1,0 +1,132 @@
+"""Linearised Laplace: a Gaussian around the MAP weights, and the network as its first-order expansion there.
+
+f(x) = f(x; w*) + J(x) (w - w*), w - w* ~ N(0, (H + tau I)^-1), H = sum_n J_n' Lambda_n J_n the generalised
+Gauss-Newton matrix, Lambda_n the expected curvature of -log p(y | f_n), tau the precision of the prior. H is kept
+through its eigenvectors: of the whole (`full`), of the last layer alone (`last_layer`, the other weights stay at w*),
+or, for wide networks, of a Kronecker product a layer (`kronecker`): H_l = A_l x G_l / N, A_l the second moment of the
+layer's inputs, G_l of the curvature at its outputs. Cost of a draw at B rows: two passes of the network.
+"""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from metaprior.leaves import Leaf
+from metaprior.networks import Layer, Network
+from metaprior.noise import Noise, NoiseSizes, take
+from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
+from metaprior.weights.point import product
+
+Weights = tuple[Leaf, ...]
+
+
+class Curvature(eqx.Module):
+    """H in its eigenbasis: eigenvalues one a direction, and the way back from coefficients to weights."""
+
+    @abc.abstractmethod
+    def eigenvalues(self) -> Float[Array, " W"]:
+        """Return the eigenvalues of H."""
+
+    @abc.abstractmethod
+    def weights(self, coefficients: Float[Array, " W"]) -> list[Array]:
+        """Return every layer's weights for coefficients in the eigenbasis."""
+
+
+class DenseCurvature(Curvature):
+    """H of the last `len(shapes)` layers by its eigenvectors; layers before that stay where they are."""
+
+    values: Float[Leaf, " W"]
+    vectors: Float[Leaf, "W W"]
+    shapes: tuple[tuple[int, int], ...] = eqx.field(static=True)
+    fixed_shapes: tuple[tuple[int, int], ...] = eqx.field(static=True)
+
+    def eigenvalues(self) -> Float[Array, " W"]:
+        """Return the eigenvalues."""
+        return jnp.asarray(self.values)
+
+    def weights(self, coefficients: Float[Array, " W"]) -> list[Array]:
+        """Return zeros for the fixed layers, then the rest."""
+        free = take(self.vectors @ coefficients, *self.shapes)
+        return [*[jnp.zeros(shape, coefficients.dtype) for shape in self.fixed_shapes], *free]
+
+
+class KroneckerCurvature(Curvature):
+    """H_l = A_l x G_l / N by the eigenvectors of both factors."""
+
+    input_values: tuple[Float[Leaf, " _"], ...]
+    input_vectors: tuple[Float[Leaf, "_ _"], ...]
+    output_values: tuple[Float[Leaf, " _"], ...]
+    output_vectors: tuple[Float[Leaf, "_ _"], ...]
+
+    def eigenvalues(self) -> Float[Array, " W"]:
+        """Return the products of the factors' eigenvalues."""
+        pairs = zip(self.input_values, self.output_values, strict=True)
+        return jnp.concatenate([jnp.outer(a, g).ravel() for a, g in pairs])
+
+    def weights(self, coefficients: Float[Array, " W"]) -> list[Array]:
+        """Return U_A C U_G' a layer."""
+        shapes = [(len(a), len(g)) for a, g in zip(self.input_values, self.output_values, strict=True)]
+        parts = zip(self.input_vectors, take(coefficients, *shapes), self.output_vectors, strict=True)
+        return [u @ c @ v.T for u, c, v in parts]
+
+
+class Laplace(WeightModel):
+    """The Gaussian around w*, made after training: it has no ELBO of its own."""
+
+    values: Weights
+    curvature: Curvature
+    log_precision: Float[Leaf, ""]
+    log_noise_factor: Float[Leaf, ""]
+
+    def sizes(self) -> NoiseSizes:
+        """One normal a direction."""
+        return NoiseSizes(weights=self.curvature.eigenvalues().shape[0])
+
+    def prepared(self) -> "PreparedLaplace":
+        """Return the model with every direction's standard deviation."""
+        curvature = self.curvature.eigenvalues() * jnp.exp(-2 * self.log_noise_factor)
+        return PreparedLaplace(self, 1 / jnp.sqrt(curvature + jnp.exp(self.log_precision)))
+
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return nothing: the posterior was not found by an ELBO."""
+        return {}
+
+
+class PreparedLaplace(PreparedWeights):
+    """A Laplace posterior with its standard deviations."""
+
+    model: Laplace
+    stds: Float[Array, " W"]
+
+    @property
+    def jitter(self) -> Float[Array, ""]:
+        """None: the prior's precision keeps H + tau I regular."""
+        return jnp.zeros(())
+
+    def draw(self, noise: Noise) -> "LinearisedDraw":
+        """Draw w - w*."""
+        return LinearisedDraw(self.model.values, self.model.curvature.weights(self.stds * noise.weights))
+
+
+class LinearisedDraw(WeightDraw):
+    """The first-order expansion of the network along one direction of its weights."""
+
+    values: Weights
+    change: list[Array]
+
+    def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
+        """Return the layers of the changed weights (not what `outputs` answers: that is linear in the change)."""
+        return [product(w) for w in self.weights(x, rows)]
+
+    def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
+        """Return w."""
+        return [value + change for value, change in zip(self.values, self.change, strict=True)]
+
+    def outputs(self, network: Network, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> Float[Array, "B K"]:
+        """Return f(x; w*) + J(x) (w - w*)."""
+        values = tuple(jnp.asarray(v) for v in self.values)
+        f, change = jax.jvp(lambda ws: network([product(w) for w in ws], x), (values,), (tuple(self.change),))
+        return f + change

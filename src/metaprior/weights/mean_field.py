@@ -1,0 +1,100 @@
+"""Mean-field weights: an independent Gaussian each, under the prior N(0, prior_scale^2).
+
+Training draws pre-activations rather than weights (local reparameterisation): h W is Gaussian with mean h M and
+variance h^2 S^2, every row its own draw. Cost B I J twice; the gradient's variance falls with the number of rows.
+Prediction draws weights, shared by all rows, so that a draw is a function.
+"""
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.leaves import Leaf
+from metaprior.networks import Layer, Network
+from metaprior.noise import Noise, NoiseSizes, take
+from metaprior.units import gaussian_kl
+from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
+from metaprior.weights.point import ExplicitDraw, starting_weights
+
+#: Standard deviation at the start, as a part of the start's own spread: small, or nothing is learned.
+INITIAL_STD = 0.02
+
+
+class MeanField(WeightModel):
+    """q(w) = N(mean, std^2), weight by weight."""
+
+    means: tuple[Float[Leaf, "_ _"], ...]
+    log_stds: tuple[Float[Leaf, "_ _"], ...]
+    prior_scale: float = eqx.field(static=True, default=1.0)
+    by_row: bool = eqx.field(static=True, default=True)
+
+    @classmethod
+    def initial(cls, network: Network, rng: np.random.Generator, prior_scale: float = 1.0) -> "MeanField":
+        """Start from the usual random weights, nearly certain of them."""
+        means = starting_weights(network, rng)
+        return cls(means, tuple(np.full_like(m, np.log(INITIAL_STD)) for m in means), prior_scale)
+
+    def sizes(self) -> NoiseSizes:
+        """One normal a weight, or one an output unit for every row."""
+        if self.by_row:
+            return NoiseSizes(per_row=sum(m.shape[1] for m in self.means))
+        return NoiseSizes(weights=sum(int(np.prod(m.shape)) for m in self.means))
+
+    def prepared(self) -> "PreparedMeanField":
+        """Return the model as it is."""
+        return PreparedMeanField(self)
+
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return KL[q(w) || N(0, prior_scale^2)]."""
+        scale = self.prior_scale
+        pairs = zip(self.means, self.log_stds, strict=True)
+        return {"kl_w": sum((gaussian_kl(m / scale, s - np.log(scale)) for m, s in pairs), jnp.zeros(()))}
+
+    def for_prediction(self) -> "MeanField":
+        """Draw weights, not pre-activations."""
+        return dataclasses.replace(self, by_row=False)
+
+
+class PreparedMeanField(PreparedWeights):
+    """Mean-field weights need no preparation."""
+
+    model: MeanField
+
+    @property
+    def jitter(self) -> Float[Array, ""]:
+        """None."""
+        return jnp.zeros(())
+
+    def draw(self, noise: Noise) -> WeightDraw:
+        """Return weights, or the Gaussians of the pre-activations."""
+        model = self.model
+        if model.by_row:
+            return PreActivationDraw(list(model.means), [jnp.exp(s) for s in model.log_stds])
+        normals = take(noise.weights, *[m.shape for m in model.means])
+        parts = zip(model.means, model.log_stds, normals, strict=True)
+        return ExplicitDraw([m + jnp.exp(s) * e for m, s, e in parts])
+
+
+class PreActivationDraw(WeightDraw):
+    """Independent Gaussian weights; every row draws its own pre-activations."""
+
+    means: list[Leaf]
+    stds: list[Array]
+
+    def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
+        """Return h -> h M + sqrt(h^2 S^2) * the row's normals."""
+        ends = np.cumsum([m.shape[1] for m in self.means])
+        normals = jnp.split(rows, ends[:-1].tolist(), axis=1)
+
+        def layer(mean: Leaf, std: Array, own: Array) -> Layer:
+            # the bias unit's activation is 1, so no variance is 0
+            return lambda h: h @ mean + jnp.sqrt((h * h) @ (std * std)) * own
+
+        return [layer(m, s, e) for m, s, e in zip(self.means, self.stds, normals, strict=True)]
+
+    def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
+        """Return the mean weights: the rest is noise that each row draws for itself."""
+        return [jnp.asarray(m) for m in self.means]

@@ -1,0 +1,115 @@
+"""MetaNN (Karaletsos, Dayan, Ghahramani 2018): a small network maps the code of a weight to the weight.
+
+w_ij = s (mean(z_i, z_j) + std(z_i, z_j) noise), or, with implicit noise, w_ij = s mean(z_i, z_j, noise): the noise is
+one more input of the network and the weight's distribution may have any shape. q(z) is mean-field Gaussian; the
+mapping is a point estimate and the weight given its code keeps its prior, so the KL is that of z alone. As in MetaGP
+every layer has a scale s for its weights and one for its biases. The first layer of the mapping is a sum over the
+two units, so a layer of weights costs I J H.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.leaves import Leaf
+from metaprior.networks import Network, Wire
+from metaprior.noise import Noise, NoiseSizes, take
+from metaprior.units import Units
+from metaprior.weights.base import PreparedWeights, WeightModel
+from metaprior.weights.point import ExplicitDraw
+
+#: Standard deviation of a weight given its code at the start, relative to the layer's scale.
+INITIAL_NOISE = 0.02
+
+
+class MetaNN(WeightModel):
+    """Weights from a network on their codes."""
+
+    units: Units
+    from_input: Float[Leaf, "Dz H"]
+    from_output: Float[Leaf, "Dz H"]
+    from_noise: Float[Leaf, " H"]
+    hidden_bias: Float[Leaf, " H"]
+    to_mean: Float[Leaf, " H"]
+    to_log_std: Float[Leaf, " H"]
+    log_std: Float[Leaf, ""]
+    log_scale: Float[Leaf, "L 2"]
+    wires: tuple[Wire, ...] = eqx.field(static=True)
+    implicit: bool = eqx.field(static=True, default=False)
+
+    @classmethod
+    def initial(
+        cls,
+        network: Network,
+        latent_dim: int,
+        num_hidden: int,
+        rng: np.random.Generator,
+        *,
+        implicit: bool = False,
+    ) -> "MetaNN":
+        """Start from a random mapping whose weights have the usual spread."""
+        return cls(
+            units=Units.initial(network.num_units, latent_dim, rng),
+            from_input=rng.standard_normal((latent_dim, num_hidden)),
+            from_output=rng.standard_normal((latent_dim, num_hidden)),
+            from_noise=INITIAL_NOISE * rng.standard_normal(num_hidden),
+            hidden_bias=rng.standard_normal(num_hidden),
+            to_mean=1.5 * rng.standard_normal(num_hidden) / np.sqrt(num_hidden),
+            to_log_std=np.zeros(num_hidden),
+            log_std=np.asarray(np.log(INITIAL_NOISE)),
+            log_scale=np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in network.wires]),
+            wires=network.wires,
+            implicit=implicit,
+        )
+
+    def sizes(self) -> NoiseSizes:
+        """Latents, and one normal a weight."""
+        return NoiseSizes(units=self.units.num_normals, weights=sum(w.num_weights for w in self.wires))
+
+    def prepared(self) -> "PreparedMetaNN":
+        """Return the model as it is."""
+        return PreparedMetaNN(self)
+
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return the part of z."""
+        return {"kl_z": self.units.kl()}
+
+    def layer_weights(self, layer: int, z: Float[Array, "U Dz"], noise: Float[Array, "I J"]) -> Float[Array, "I J"]:
+        """Return a layer's weights for given latents and noise."""
+        wire = self.wires[layer]
+        z_in, z_out = z[wire.inputs.start : wire.inputs.stop], z[wire.outputs.start : wire.outputs.stop]
+        before = (z_in @ self.from_input)[:, None] + (z_out @ self.from_output)[None] + self.hidden_bias
+        if self.implicit:
+            before = before + noise[:, :, None] * self.from_noise
+        hidden = jnp.tanh(before)
+        weights = hidden @ self.to_mean
+        if not self.implicit:
+            weights = weights + jnp.exp(self.log_std + hidden @ self.to_log_std) * noise
+        weight_scale, bias_scale = jnp.exp(self.log_scale[layer])
+        return weights * jnp.full(weights.shape[0], weight_scale).at[-1].set(bias_scale)[:, None]
+
+
+class PreparedMetaNN(PreparedWeights):
+    """MetaNN needs no preparation."""
+
+    model: MetaNN
+
+    @property
+    def jitter(self) -> Float[Array, ""]:
+        """None."""
+        return jnp.zeros(())
+
+    def draw(self, noise: Noise) -> ExplicitDraw:
+        """Draw the latents and the noise of every weight."""
+        model = self.model
+        z = model.units.draw(noise.units)
+        normals = take(noise.weights, *[(len(w.inputs), len(w.outputs)) for w in model.wires])
+
+        def weights(layer: int) -> Array:
+            # the [I, J, H] values are computed again for the derivative, not kept
+            compute = jax.checkpoint(lambda model, z, e: model.layer_weights(layer, z, e))
+            return compute(model, z, normals[layer])
+
+        return ExplicitDraw([weights(layer) for layer in range(len(model.wires))])

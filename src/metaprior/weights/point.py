@@ -1,0 +1,92 @@
+"""Point weights: one value each, under a Gaussian prior. Its "KL" is -log p(w), so the ELBO is the log joint density.
+
+This is MAP, and the log joint that a sampler of the weights sees.
+"""
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.leaves import Leaf
+from metaprior.networks import Layer, Network
+from metaprior.noise import Noise, NoiseSizes
+from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
+
+
+def starting_weights(network: Network, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Return weights of variance 1 / fan-in, and hidden biases of variance 1 so that units bend at different inputs."""
+    weights = []
+    for index, wire in enumerate(network.wires):
+        num_in, num_out = len(wire.inputs) - 1, len(wire.outputs)
+        last = index == len(network.wires) - 1
+        bias = np.zeros((1, num_out)) if last else rng.standard_normal((1, num_out))
+        weights.append(np.concatenate([rng.standard_normal((num_in, num_out)) / np.sqrt(num_in), bias]))
+    return tuple(weights)
+
+
+def product(weight: Leaf) -> Layer:
+    """Return the layer of explicit weights: h -> h W."""
+    return lambda h: h @ weight
+
+
+class Point(WeightModel):
+    """Weights with the prior N(0, prior_scale^2), known as points."""
+
+    values: tuple[Float[Leaf, "_ _"], ...]
+    prior_scale: float = eqx.field(static=True, default=1.0)
+
+    @classmethod
+    def initial(cls, network: Network, rng: np.random.Generator, prior_scale: float = 1.0) -> "Point":
+        """Start from the usual random weights."""
+        return cls(starting_weights(network, rng), prior_scale)
+
+    def sizes(self) -> NoiseSizes:
+        """Nothing is drawn."""
+        return NoiseSizes()
+
+    def prepared(self) -> "PreparedPoint":
+        """Return the weights as they are."""
+        return PreparedPoint(self)
+
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return -log p(w)."""
+        return {"kl_w": -gaussian_log_density(self.values, self.prior_scale)}
+
+
+def gaussian_log_density(values: Sequence[Leaf], scale: float) -> Float[Array, ""]:
+    """Return sum log N(w; 0, scale^2)."""
+    squares = sum((jnp.sum((v / scale) ** 2) for v in values), jnp.zeros(()))
+    size = sum(int(np.prod(v.shape)) for v in values)
+    return -0.5 * squares - size * (np.log(scale) + 0.5 * np.log(2 * np.pi))
+
+
+class PreparedPoint(PreparedWeights):
+    """Point weights need no preparation."""
+
+    model: Point
+
+    @property
+    def jitter(self) -> Float[Array, ""]:
+        """None."""
+        return jnp.zeros(())
+
+    def draw(self, noise: Noise) -> "ExplicitDraw":
+        """Return the one value."""
+        return ExplicitDraw(list(self.model.values))
+
+
+class ExplicitDraw(WeightDraw):
+    """Weights written out, the same for every input."""
+
+    values: list[Leaf]
+
+    def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
+        """Return h -> h W, layer by layer."""
+        return [product(value) for value in self.values]
+
+    def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
+        """Return the values."""
+        return [jnp.asarray(value) for value in self.values]
