@@ -384,9 +384,9 @@ def test_several_targets_are_as_many_gps(two):
     assert two.noise_.shape == (2,)
     assert len(two.kernel_) == len(two.gps_) == 2
     alone = [ExactGPRegressor("matern52", random_state=0).fit(X, column) for column in BOTH.T]
-    # the random starts of the second GP are others, its optimum is not
-    np.testing.assert_allclose(mean, np.column_stack([model.predict(NEW) for model in alone]), rtol=1e-3, atol=1e-3)
-    np.testing.assert_allclose(two.log_evidence_, sum(model.log_evidence_ for model in alone), atol=1e-3)
+    # means of several columns are summed in another order: the search for hyper-parameters ends a little elsewhere
+    np.testing.assert_allclose(mean, np.column_stack([model.predict(NEW) for model in alone]), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(two.log_evidence_, sum(model.log_evidence_ for model in alone), atol=1e-4)
     assert two.predict_distribution(X).log_prob(BOTH).shape == (30,)
 
 

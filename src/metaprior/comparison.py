@@ -151,7 +151,7 @@ def _differing(estimator: Any, alike: list[Any]) -> str:
 
 def _parameters(estimator: Any) -> dict[str, str]:
     """Return the parameters as text; of a pipeline those of its steps."""
-    if not hasattr(estimator, "get_params"):
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         return {}
     found = estimator.get_params(deep=isinstance(estimator, Pipeline))
     if isinstance(estimator, Pipeline):

@@ -89,6 +89,9 @@ class DKLRegressor(RegressorPart, DKLEstimator):
         Standard deviation of the Gaussian prior of the network's weights.
     """
 
+    # a sparse GP does not take signal for noise, and its q(u) needs the time to follow
+    _noise_hold = 0.2
+
 
 @dataclass(eq=False, repr=False)
 class DKLClassifier(ClassifierPart, DKLEstimator):

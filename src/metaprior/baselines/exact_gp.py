@@ -86,12 +86,12 @@ class ExactGPRegressor(GaussianRegressorPart, Estimator):
         assert isinstance(likelihood, Gaussian)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.x_offset_, self.x_scale_ = standard_units(x)
-        noise, rng = np.exp(np.asarray(likelihood.log_noise)), np.random.default_rng(seed)
+        noise = np.exp(np.asarray(likelihood.log_noise))
         found, steps = [], [0]
         for k in range(num_functions):
             hypers = Hypers(self._starting_kernel(x, targets[:, [k]], k), float(noise[k]))
             if self.max_iter:
-                hypers, num_steps = self._maximised(hypers, x, targets[:, k], rng)
+                hypers, num_steps = self._maximised(hypers, x, targets[:, k], seed)
                 steps.append(num_steps)
             found.append(hypers)
         self.gps_ = [conditioned(h, self._in_units(x), targets[:, k]) for k, h in enumerate(found)]
@@ -109,9 +109,8 @@ class ExactGPRegressor(GaussianRegressorPart, Estimator):
         )
         return Scaled(for_standardised(shape, x, target, self.x_scale_), variance)
 
-    def _maximised(
-        self, start: Hypers, x: np.ndarray, target: np.ndarray, rng: np.random.Generator
-    ) -> tuple[Hypers, int]:
+    def _maximised(self, start: Hypers, x: np.ndarray, target: np.ndarray, seed: int) -> tuple[Hypers, int]:
+        rng = np.random.default_rng(seed)  # of every target anew: its fit is the one it would have alone
         evidence = Evidence(start, self._in_units(x), target, noise_learned=self.noise is None)
         return maximised(evidence, num_restarts=int(self.n_restarts), max_iter=int(self.max_iter), rng=rng)
 

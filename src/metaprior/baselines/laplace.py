@@ -1,5 +1,6 @@
 """Linearised Laplace: train a plain network, then put a Gaussian around its weights, sized by the evidence."""
 
+import dataclasses
 from dataclasses import KW_ONLY, dataclass
 
 import jax.numpy as jnp
@@ -56,7 +57,7 @@ class LaplaceEstimator(MAPEstimator):
         log_precision, log_factor, self.log_evidence_ = evidence.best(start)
         likelihood = model.likelihood
         if isinstance(likelihood, Gaussian):
-            likelihood = Gaussian(np.asarray(likelihood.log_noise) + log_factor, likelihood.learned)
+            likelihood = dataclasses.replace(likelihood, log_noise=np.asarray(likelihood.log_noise) + log_factor)
         weights = Laplace(values, curvature, np.asarray(log_precision), np.asarray(log_factor))
         return Model(weights, model.network, likelihood)
 

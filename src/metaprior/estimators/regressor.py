@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from metaprior.estimators.base import Estimator
 from metaprior.estimators.checks import is_number, standard_units
 from metaprior.likelihoods import Gaussian, Likelihood, Poisson, StudentT
+from metaprior.likelihoods.gaussian import NOISE_HOLD
 from metaprior.prediction import FunctionDraws, Predictive
 
 #: Noise at the start, in standard deviations of the target: small, so that the signal is learned first.
@@ -20,6 +21,9 @@ START_NOISE = 0.1
 @dataclass(eq=False, repr=False)
 class GaussianRegressorPart(RegressorMixin, Estimator):
     """Targets of one or several columns, standardised inside, with Gaussian noise."""
+
+    #: The part of training for which the noise is held at its small start.
+    _noise_hold = NOISE_HOLD
 
     _: KW_ONLY
     noise: float | Sequence[float] | None = None
@@ -63,7 +67,7 @@ class GaussianRegressorPart(RegressorMixin, Estimator):
 
     def _likelihood(self) -> Likelihood:
         """Return p(y | f) before the fit, in standardised units."""
-        return Gaussian(self._log_noise(), self.noise is None)
+        return Gaussian(self._log_noise(), self.noise is None, self._noise_hold)
 
     def _log_noise(self) -> np.ndarray:
         """Return the logarithm of the noise, given or at its start, in standardised units."""
@@ -122,7 +126,7 @@ class RegressorPart(GaussianRegressorPart):
         if self.likelihood == "poisson":
             return Poisson()
         if self.likelihood == "student_t":
-            return StudentT(self._log_noise(), np.asarray(np.log(3.0)), self.noise is None)
+            return StudentT(self._log_noise(), np.asarray(np.log(3.0)), self.noise is None, self._noise_hold)
         return super()._likelihood()
 
     def _predictive(self, draws: FunctionDraws) -> Predictive:

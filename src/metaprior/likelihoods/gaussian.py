@@ -18,6 +18,7 @@ class Gaussian(OutputLikelihood):
 
     log_noise: Float[Leaf, "*s K"]
     learned: bool = eqx.field(static=True, default=True)
+    hold: float = eqx.field(static=True, default=NOISE_HOLD)
 
     @property
     def noise(self) -> Float[Array, "*s K"]:
@@ -70,7 +71,7 @@ class Gaussian(OutputLikelihood):
 
     def release_times(self) -> "Gaussian":
         """The noise is held small at first, so that the signal is not explained as noise."""
-        return eqx.tree_at(lambda g: g.log_noise, self, np.float32(NOISE_HOLD if self.learned else np.inf))
+        return eqx.tree_at(lambda g: g.log_noise, self, np.float32(self.hold if self.learned else np.inf))
 
 
 def _mean_absolute(mean: Float[Array, "*s"], std: Float[Array, "*s"]) -> Float[Array, "*s"]:

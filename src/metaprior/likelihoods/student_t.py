@@ -18,6 +18,7 @@ class StudentT(OutputLikelihood):
     log_scale: Float[Leaf, "*s K"]
     log_excess: Float[Leaf, "*e"]
     learned: bool = eqx.field(static=True, default=True)
+    hold: float = eqx.field(static=True, default=NOISE_HOLD)
 
     @property
     def scale(self) -> Float[Array, "*s K"]:
@@ -65,5 +66,5 @@ class StudentT(OutputLikelihood):
 
     def release_times(self) -> "StudentT":
         """The scale and the tail are held at first."""
-        hold = np.float32(NOISE_HOLD if self.learned else np.inf)
+        hold = np.float32(self.hold if self.learned else np.inf)
         return eqx.tree_at(lambda g: (g.log_scale, g.log_excess), self, (hold, hold))

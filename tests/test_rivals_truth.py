@@ -1,0 +1,377 @@
+"""Every rival against a closed form or an independent computation of the same thing."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from metaprior import kernels
+from metaprior.baselines import (
+    DKLRegressor,
+    EnsembleRegressor,
+    HMCRegressor,
+    LaplaceClassifier,
+    LaplaceRegressor,
+    MAPRegressor,
+    MFVIRegressor,
+)
+from metaprior.baselines.laplace import Evidence
+from metaprior.inference.curvature import dense_gauss_newton, expected_curvature, kronecker_factors
+from metaprior.inference.elbo import Batch
+from metaprior.inference.nuts import log_joint
+from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Poisson, StudentT
+from metaprior.model import Model
+from metaprior.networks import Dense
+from metaprior.noise import Noise
+from metaprior.weights import DeepKernel, HierarchicalMetaGP, MeanField, MetaNN, Point
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 2))
+X[:, 1] += 0.7 * X[:, 0]
+Y = X @ np.array([0.8, -0.5]) + 0.3 + 0.4 * RNG.standard_normal(40)
+NOISE = 0.5
+
+
+@pytest.fixture(autouse=True)
+def wide():
+    with jax.enable_x64(True):
+        yield
+
+
+def linear_posterior(model) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and covariance of (weights, bias) of y = w x + b, N(0, 1) prior, in the model's own units."""
+    design = np.column_stack([(X - model.x_offset_) / model.x_scale_, np.ones(len(X))])
+    targets, noise = (Y - model.y_offset_) / model.y_scale_, NOISE / model.y_scale_
+    precision = np.eye(3) + design.T @ design / noise**2
+    covariance = np.linalg.inv(precision)
+    return covariance @ design.T @ targets / noise**2, covariance
+
+
+# --- point weights ----------------------------------------------------------------
+
+
+def test_map_of_a_linear_model_is_the_posterior_mean():
+    model = MAPRegressor((), noise=NOISE, dtype="float64", random_state=0).fit(X, Y)
+    mean, covariance = linear_posterior(model)
+    error = (model.model_.weights.values[0][:, 0] - mean) / np.sqrt(np.diag(covariance))
+    assert np.abs(error).max() < 1e-3
+
+
+def test_the_log_joint_of_point_weights_is_that_of_scipy():
+    network, likelihood = Dense((2, 3, 1)), Gaussian(np.log([0.3]))
+    model = Model(Point.initial(network, np.random.default_rng(0), 0.7), network, likelihood)
+    first, second = (np.asarray(w) for w in model.weights.values)
+    hidden = np.tanh(np.column_stack([X, np.ones(40)]) @ first)
+    f = np.column_stack([hidden, np.ones(40)]) @ second
+    expected = stats.norm(f[:, 0], 0.3).logpdf(Y).sum() + stats.halfnorm.logpdf(0.3) + np.log(0.3)
+    expected += sum(stats.norm(0, 0.7).logpdf(w).sum() for w in (first, second))
+    batch = Batch(jnp.asarray(X), jnp.asarray(Y[:, None]), jnp.ones(40))
+    assert_allclose(log_joint(model, batch), expected, rtol=1e-12)
+
+
+def test_an_ensemble_is_the_mixture_of_its_members():
+    model = EnsembleRegressor((4,), max_iter=50, num_members=3, random_state=0).fit(X, Y)
+    members = [model._member(index) for index in range(3)]
+    x = (X - model.x_offset_) / model.x_scale_
+    f = np.stack([_outputs(m, x) for m in members])
+    noise = np.array([np.exp(m.likelihood.log_noise[0]) for m in members], np.float64)
+    density = stats.norm(f, noise[:, None]).pdf((Y - model.y_offset_) / model.y_scale_)
+    found = model.predict_distribution(X)
+    assert_allclose(found.mean, model.y_offset_ + model.y_scale_ * f.mean(0), rtol=1e-6)
+    assert_allclose(found.log_prob(Y), np.log(density.mean(0)) - np.log(model.y_scale_), rtol=1e-5)
+    assert_allclose(found.aleatoric_variance, np.full(40, np.mean(noise**2) * model.y_scale_[0] ** 2), rtol=1e-6)
+
+
+def _outputs(model, x):
+    h = x
+    for index, w in enumerate(model.weights.values):
+        h = np.column_stack([h, np.ones(len(h))]) @ np.asarray(w, np.float64)
+        h = np.tanh(h) if index < len(model.weights.values) - 1 else h
+    return h[:, 0]
+
+
+# --- mean field -------------------------------------------------------------------
+
+
+def _noise(sizes, rows, seed=0):
+    rng = np.random.default_rng(seed)
+    return Noise(
+        *[jnp.asarray(rng.standard_normal(n)) for n in (sizes.units, sizes.weights, sizes.spectral)],
+        jnp.asarray(rng.standard_normal((rows, sizes.per_row))),
+    )
+
+
+def test_pre_activations_have_the_moments_of_their_weights():
+    """h W with independent weights: mean h M, variance h^2 S^2, against 20,000 draws of explicit weights."""
+    rng = np.random.default_rng(1)
+    mean, log_std = rng.standard_normal((3, 2)), 0.5 * rng.standard_normal((3, 2))
+    by_row, h = MeanField((mean,), (log_std,)), rng.standard_normal((5, 3))
+    layer = by_row.prepared().draw(_noise(by_row.sizes(), 5)).at(jnp.zeros((5, 2)), jnp.zeros((5, 2)))[0]
+    up = by_row.prepared().draw(_noise(by_row.sizes(), 5)).at(jnp.zeros((5, 2)), jnp.ones((5, 2)))[0]
+    weights = mean + np.exp(log_std) * rng.standard_normal((20_000, 3, 2))
+    products = h @ weights
+    error = products.std(0) / np.sqrt(20_000)
+    assert np.all(np.abs(np.asarray(layer(h)) - products.mean(0)) < 5 * error)
+    found = np.asarray(up(h) - layer(h))
+    assert np.all(np.abs(found / products.std(0) - 1) < 5 / np.sqrt(2 * 20_000))
+
+
+@pytest.mark.slow
+def test_mean_field_of_a_linear_model_is_its_closed_form():
+    """The best factorised Gaussian has the posterior's mean and variances 1 / precision_ii."""
+    model = MFVIRegressor((), noise=NOISE, dtype="float64", max_iter=6000, num_train_draws=16, random_state=0).fit(X, Y)
+    mean, covariance = linear_posterior(model)
+    std = 1 / np.sqrt(np.diag(np.linalg.inv(covariance)))
+    weights = model.model_.weights
+    assert np.all(np.abs(weights.means[0][:, 0] - mean) < 0.05 * std)
+    assert_allclose(np.exp(weights.log_stds[0][:, 0]), std, rtol=0.03)
+
+
+def test_mean_field_kl_is_the_sum_of_gaussian_kls():
+    rng = np.random.default_rng(2)
+    mean, log_std, scale = rng.standard_normal((4, 3)), 0.3 * rng.standard_normal((4, 3)), 1.7
+    variance = np.exp(2 * log_std)
+    expected = 0.5 * np.sum((variance + mean**2) / scale**2 - 1 - np.log(variance / scale**2))
+    assert_allclose(MeanField((mean,), (log_std,), scale).kl()["kl_w"], expected, rtol=1e-12)
+
+
+# --- MetaNN -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+def test_metann_weights_are_its_mapping_at_every_code(implicit):
+    network = Dense((2, 3, 1))
+    model = MetaNN.initial(network, 2, 5, np.random.default_rng(0), implicit=implicit)
+    model = eqx.tree_at(lambda m: m.to_log_std, model, np.linspace(-1, 1, 5))
+    noise = _noise(model.sizes(), 1)
+    weights = model.prepared().draw(noise).weights(jnp.zeros((1, 2)), jnp.zeros((1, 0)))
+    z = np.asarray(model.units.draw(noise.units))
+    own = iter(np.asarray(noise.weights))
+    for layer, wire in enumerate(network.wires):
+        for i, unit_in in enumerate(wire.inputs):
+            scale = np.exp(model.log_scale[layer][0 if i < len(wire.inputs) - 1 else 1])
+            for j, unit_out in enumerate(wire.outputs):
+                e = next(own)
+                before = z[unit_in] @ model.from_input + z[unit_out] @ model.from_output + model.hidden_bias
+                hidden = np.tanh(before + implicit * e * model.from_noise)
+                spread = 0 if implicit else np.exp(model.log_std + hidden @ model.to_log_std)
+                assert_allclose(weights[layer][i, j], scale * (hidden @ model.to_mean + spread * e), rtol=1e-10)
+
+
+# --- DKL --------------------------------------------------------------------------
+
+
+def sparse_gp(model, x_new):
+    """Return mean and variance of the best q(u) (Titsias 2009) at a fitted model's own hyper-parameters, dense."""
+    gp = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64)[0], model.model_.weights.gps)
+    lengthscale, variance = np.exp(gp.kernel.log_lengthscale), np.exp(2 * gp.log_scale)
+    noise = np.exp(model.model_.likelihood.log_noise[0])
+    x, z = (X - model.x_offset_) / model.x_scale_, gp.points
+    new, y = (x_new - model.x_offset_) / model.x_scale_, (Y - model.y_offset_) / model.y_scale_
+
+    def k(a, b):
+        return variance * np.exp(-0.5 * np.sum(((a[:, None] - b[None]) / lengthscale) ** 2, axis=-1))
+
+    kuu = k(z, z) + model.model_.weights.start_jitter * variance * np.eye(len(z))
+    inner = np.linalg.inv(kuu + k(z, x) @ k(x, z) / noise**2)
+    mean = k(new, z) @ inner @ k(z, x) @ y / noise**2
+    spread = variance - np.sum(k(new, z) @ (np.linalg.inv(kuu) - inner) * k(new, z), axis=1)
+    q = k(x, z) @ np.linalg.solve(kuu, k(z, x))
+    bound = stats.multivariate_normal(np.zeros(len(y)), q + noise**2 * np.eye(len(y)), allow_singular=True).logpdf(y)
+    return mean, spread, bound - (variance * len(y) - np.trace(q)) / (2 * noise**2)
+
+
+@pytest.mark.slow
+def test_dkl_with_identity_features_is_a_sparse_gp():
+    model = DKLRegressor(
+        (), num_inducing=12, dtype="float64", max_iter=6000, num_train_draws=16, num_predict_draws=2000, random_state=0
+    ).fit(X, Y)
+    new = np.random.default_rng(5).uniform(-2, 2, (30, 2))
+    mean, spread, bound = sparse_gp(model, new)
+    predicted = model.predict_distribution(new)
+    found = (predicted.mean - model.y_offset_) / model.y_scale_
+    sampling = np.sqrt(spread / 2000)
+    assert np.all(np.abs(found - mean) < 4 * sampling + 0.05 * np.sqrt(spread))
+    assert_allclose(predicted.epistemic_variance / model.y_scale_**2, spread, rtol=0.05 + 4 * np.sqrt(2 / 2000))
+    last = model.elbo_history_[-200:]
+    assert abs(last.mean() - bound) < 0.5 + 4 * last.std() / np.sqrt(200)
+
+
+def test_a_deep_kernels_draws_have_its_moments_alone_and_together():
+    network, rng = Dense((2, 3, 2)), np.random.default_rng(3)
+    model = DeepKernel.initial(network, kernels.RBF(), 6, X, rng, jitter=1e-8)
+    together, num = model.for_prediction(), 40_000
+    x = jnp.asarray(X[:4])
+
+    def draws(weights):
+        prepared = weights.prepared()
+        normals = jnp.asarray(rng.standard_normal((num, 4, 2)))
+
+        def one(rows):
+            return network(prepared.draw(_noise(weights.sizes(), 4)).at(x, rows), x)
+
+        return np.asarray(jax.jit(jax.vmap(one))(normals))
+
+    alone, joint = draws(model), draws(together)
+    assert_allclose(alone.std(0), joint.std(0), rtol=5 / np.sqrt(num))
+    assert np.all(np.abs(alone.mean(0) - joint.mean(0)) < 6 * joint.std(0) / np.sqrt(num))
+    assert np.abs(np.corrcoef(alone[:, :, 0].T)[0, 1]) < 5 / np.sqrt(num)
+    assert np.abs(np.corrcoef(joint[:, :, 0].T)[np.triu_indices(4, 1)]).max() > 0.2  # neighbours move together
+
+
+# --- Laplace ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "f", "expected"),
+    [
+        (Gaussian(np.log([0.5, 2.0])), np.array([1.0, -1.0]), np.diag([4.0, 0.25])),
+        (Bernoulli(), np.array([0.3]), np.array([[1 / (2 + 2 * np.cosh(0.3))]])),
+        (Poisson(), np.array([0.7]), np.array([[np.exp(0.7)]])),
+    ],
+)
+def test_expected_curvature_is_the_fisher_information(likelihood, f, expected):
+    assert_allclose(expected_curvature(likelihood, jnp.asarray(f)), expected, rtol=1e-10)
+
+
+def test_expected_curvature_of_classes_is_diag_p_minus_pp():
+    f = np.array([0.2, -1.0, 0.5])
+    p = np.exp(f) / np.exp(f).sum()
+    assert_allclose(expected_curvature(Categorical(), jnp.asarray(f)), np.diag(p) - np.outer(p, p), atol=1e-12)
+
+
+def test_expected_curvature_of_student_t_is_near_its_closed_form():
+    likelihood = StudentT(np.log([0.5]), np.asarray(np.log(3.0)))
+    closed = (5 + 1) / ((5 + 3) * 0.5**2)  # (nu + 1) / (nu + 3) / scale^2
+    assert_allclose(expected_curvature(likelihood, jnp.zeros(1))[0, 0], closed, rtol=0.03)
+
+
+def test_gauss_newton_is_the_sum_of_outer_products_of_jacobians():
+    network, likelihood = Dense((2, 3, 2)), Gaussian(np.log([0.5, 0.7]))
+    values = Point.initial(network, np.random.default_rng(0)).values
+    flat = np.concatenate([v.ravel() for v in values])
+
+    def outputs(w):
+        return np.asarray(
+            network([lambda h: h @ w[:9].reshape(3, 3), lambda h: h @ w[9:].reshape(4, 2)], jnp.asarray(X[:6]))
+        )
+
+    steps = 1e-6 * np.eye(len(flat))
+    jacobian = np.stack([(outputs(flat + s) - outputs(flat - s)) / 2e-6 for s in steps], axis=-1)  # [6, 2, W]
+    expected = np.einsum("nkv,k,nkw->vw", jacobian, [1 / 0.5**2, 1 / 0.7**2], jacobian)
+    assert_allclose(dense_gauss_newton(network, likelihood, values, X[:6], 0), expected, atol=1e-6)
+    assert_allclose(dense_gauss_newton(network, likelihood, values, X[:6], 1), expected[9:, 9:], atol=1e-6)
+
+
+def test_kronecker_factors_give_the_whole_curvature_of_one_row():
+    """For one row and one output H_l = a a' x g g' exactly."""
+    network, likelihood = Dense((2, 3, 1)), Gaussian(np.log([0.5]))
+    values = Point.initial(network, np.random.default_rng(0)).values
+    whole = np.asarray(dense_gauss_newton(network, likelihood, values, X[:1], 0))
+    inputs, outputs = kronecker_factors(network, likelihood, values, X[:1])
+    assert_allclose(np.kron(inputs[0], outputs[0]), whole[:9, :9], rtol=1e-9, atol=1e-12)
+    assert_allclose(np.kron(inputs[1], outputs[1]), whole[9:, 9:], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("structure", ["full", "last_layer", "kronecker"])
+def test_laplace_of_a_linear_model_is_the_exact_posterior(structure):
+    """A linear network has one layer, and for one output its curvature is a Kronecker product."""
+    model = LaplaceRegressor((), noise=NOISE, structure=structure, num_predict_draws=4000, random_state=0).fit(X, Y)
+    design = np.column_stack([(X - model.x_offset_) / model.x_scale_, np.ones(40)])
+    noise = NOISE / model.y_scale_
+    covariance = np.linalg.inv(model.prior_precision_ * np.eye(3) + design.T @ design / noise**2)
+    expected = np.einsum("nv,vw,nw->n", design, covariance, design) * model.y_scale_**2
+    found = model.predict_distribution(X).epistemic_variance
+    assert_allclose(found, expected, rtol=6 * np.sqrt(2 / 4000))
+
+
+def test_laplace_evidence_of_a_linear_model_is_the_evidence():
+    model = LaplaceRegressor((), noise=NOISE, random_state=0, dtype="float64").fit(X, Y)
+    design = np.column_stack([(X - model.x_offset_) / model.x_scale_, np.ones(40)])
+    targets, noise = (Y - model.y_offset_) / model.y_scale_, NOISE / model.y_scale_
+    precision = 1.0  # at the prior of the training w* is the maximum, and Laplace is exact
+    covariance = design @ design.T / precision + noise**2 * np.eye(40)
+    exact = stats.multivariate_normal(np.zeros(40), covariance).logpdf(targets)
+    fitted = Model(Point(model.model_.weights.values), model.model_.network, model.model_.likelihood)
+    eigenvalues = np.asarray(model.model_.weights.curvature.eigenvalues())
+    evidence = Evidence(
+        fitted, (X - model.x_offset_) / model.x_scale_, targets[:, None], eigenvalues, fitted.weights.values
+    )
+    assert_allclose(evidence(0.0, 0.0), exact, atol=1e-3)
+    best = model.log_evidence_
+    assert best >= evidence(0.0, 0.0) - 1e-6
+
+
+def test_laplace_classes_are_less_certain_far_away_than_the_map():
+    labels = (X[:, 0] > 0).astype(int)
+    model = LaplaceClassifier((8,), max_iter=300, random_state=0).fit(X, labels)
+    far = model.predict_distribution(30 * X)
+    assert far.mutual_information.mean() > 0.1
+
+
+# --- the sampler ------------------------------------------------------------------
+
+
+def test_the_prior_of_the_hierarchical_model_has_the_covariance_of_its_kernel():
+    """With z and hyper-parameters held, w = s (L v + sigma e): its covariance over v, e is s s' (K + sigma^2 I)."""
+    network, rng = Dense((1, 2, 1)), np.random.default_rng(0)
+    model = HierarchicalMetaGP.initial(network, 2, kernels.RBF(), None, X, rng)
+    prepared, scales = model.prepared(), np.asarray(model.scales())
+    rows = [(i, j) for w in network.wires for i in w.inputs for j in w.outputs]
+    z = np.asarray(model.z)
+
+    def k(a, b):
+        return np.exp(-0.5 * np.sum((z[a] - z[b]) ** 2))
+
+    gram = np.array([[k(i, p) * k(j, q) for p, q in rows] for i, j in rows])
+    factor = np.asarray(prepared.factor)
+    assert_allclose(factor @ factor.T, gram, atol=1e-5)
+    weights = prepared.draw(_noise(model.sizes(), 1)).weights(jnp.zeros((1, 1)), jnp.zeros((1, 0)))
+    flat = np.concatenate([np.asarray(w).ravel() for w in weights])
+    sigma = np.exp(model.log_weight_noise)
+    assert_allclose(flat, scales * (factor @ model.values[:, 0] + sigma * model.noise), rtol=1e-9)
+
+
+def test_the_local_hierarchical_model_takes_its_own_values_at_the_data():
+    network, rng, x = Dense((1, 2, 1)), np.random.default_rng(0), np.linspace(-2, 2, 5)[:, None]
+    model = HierarchicalMetaGP.initial(network, 2, kernels.RBF(), kernels.RBF(0.7).bound_to(1), x, rng)
+    prepared = model.prepared()
+    weights = prepared.draw(_noise(model.sizes(), 5)).weights(jnp.asarray(x), jnp.zeros((5, 0)))
+    flat = np.concatenate([np.moveaxis(np.asarray(w), 0, -1).reshape(-1, 5) for w in weights])
+    outer = np.linalg.cholesky(np.exp(-0.5 * ((x - x.T) / 0.7) ** 2) + 1e-6 * np.eye(5))
+    f = np.asarray(prepared.factor) @ model.values @ outer.T
+    sigma = np.exp(model.log_weight_noise)
+    expected = np.asarray(model.scales())[:, None] * (f + sigma * np.asarray(model.noise)[:, None])
+    assert_allclose(flat, expected, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learned", [False, True])
+def test_nuts_recovers_a_conjugate_linear_model(learned):
+    """Moments within 4 standard errors, by the effective sample size; with the noise sampled, by quadrature over it."""
+    model = HMCRegressor((), noise=None if learned else NOISE, num_samples=1000, random_state=0)
+    model.set_params(num_predict_draws=4000).fit(X, Y)
+    design = np.column_stack([(X - model.x_offset_) / model.x_scale_, np.ones(40)])
+    targets = (Y - model.y_offset_) / model.y_scale_
+    levels = np.exp(np.linspace(-3, 1.5, 400)) if learned else np.atleast_1d(NOISE / model.y_scale_)
+    log_weight, means, seconds = [], [], []
+    for noise in levels:
+        covariance = design @ design.T + noise**2 * np.eye(40)
+        prior = stats.halfnorm.logpdf(noise) + np.log(noise) if learned else 0.0
+        log_weight.append(stats.multivariate_normal(np.zeros(40), covariance).logpdf(targets) + prior)
+        posterior = np.linalg.inv(np.eye(3) + design.T @ design / noise**2)
+        means.append(posterior @ design.T @ targets / noise**2)
+        seconds.append(posterior + np.outer(means[-1], means[-1]))
+    weight = np.exp(np.array(log_weight) - max(log_weight))
+    weight /= weight.sum()
+    mean = np.einsum("l,lv->v", weight, np.array(means))
+    covariance = np.einsum("l,lvw->vw", weight, np.array(seconds)) - np.outer(mean, mean)
+    draws = model.model_.weights.values[0][:, :, 0]
+    worth = min(model.ess_, len(draws))
+    std = np.sqrt(np.diag(covariance))
+    assert model.rhat_ < 1.02
+    assert np.all(np.abs(draws.mean(0) - mean) < 4 * std / np.sqrt(worth))
+    assert np.all(np.abs(draws.std(0) / std - 1) < 4 / np.sqrt(2 * worth))
