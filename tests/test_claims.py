@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from metaprior import MetaGPClassifier, MetaGPRegressor, kernels
+from metaprior import MetaGPClassifier, MetaGPRegressor, baselines, kernels
 from metaprior.datasets import four_class, sinusoid
 
 SEEDS = range(5)
@@ -11,8 +11,13 @@ SEEDS = range(5)
 
 def scores(kernel, seed):
     """Return RMSE and NLL inside, then outside, of a fit with defaults and no period given."""
+    return scores_of(MetaGPRegressor(input_kernel=kernel, random_state=seed), seed)
+
+
+def scores_of(model, seed):
+    """Return RMSE and NLL inside, then outside, of an estimator on a draw of the sinusoid."""
     parts = sinusoid(seed)
-    model = MetaGPRegressor(input_kernel=kernel, random_state=seed).fit(*parts["train"])
+    model.fit(*parts["train"])
     found = []
     for name in ("inside", "outside"):
         predicted = model.predict_distribution(parts[name].X)
@@ -71,3 +76,26 @@ def test_a_local_classifier_does_not_know_far_away_over_five_seeds():
     accuracy, entropy = np.mean([ring_entropy(seed) for seed in SEEDS], axis=0)
     assert accuracy > 0.95
     assert entropy >= 0.95
+
+
+def five(estimator, **kwargs):
+    """Return a rival's scores with defaults, the mean over five seeds."""
+    return np.mean([scores_of(estimator(**kwargs, random_state=seed), seed) for seed in SEEDS], axis=0)
+
+
+@pytest.mark.slow
+def test_mean_field_is_at_least_as_good_as_the_papers_inside_over_five_seeds():
+    assert five(baselines.MFVIRegressor)[0] <= 0.17
+
+
+@pytest.mark.slow
+def test_dkl_is_at_least_as_good_as_the_papers_inside_over_five_seeds():
+    assert five(baselines.DKLRegressor)[0] <= 0.12
+
+
+@pytest.mark.slow
+def test_nuts_mixes_and_is_at_least_as_good_as_the_papers_inside_over_five_seeds():
+    models = [baselines.HMCRegressor(random_state=seed) for seed in SEEDS]
+    in_rmse = np.mean([scores_of(model, seed)[0] for seed, model in zip(SEEDS, models, strict=True)])
+    assert in_rmse <= 0.12
+    assert max(model.rhat_ for model in models) < 1.05

@@ -3,6 +3,7 @@
 import builtins
 import importlib
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import metaprior
 from metaprior import MetaGPClassifier, MetaGPRegressor, compare, metrics
-from metaprior.rivals import GaussianAnswer
+from metaprior.answers import GaussianAnswer
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (24, 2))
@@ -317,6 +318,13 @@ def test_progress_goes_to_stderr_where_it_is_asked_for(capfd):
     assert "2/2" in err
     compare([Counted()], X, Y, cv=2, verbose=False)
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_example_of_the_page_runs(capsys):
+    page = (Path(__file__).parents[1] / "docs" / "compare.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    exec(code.replace("max_iter=1000", "max_iter=5, num_predict_draws=8"), {})
+    assert "MetaGPRegressor(input_kernel=Periodic(lengthscale=1.))" in capsys.readouterr().out
 
 
 def test_compare_stays_a_function_whatever_was_imported():

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import special, stats
 
 from metaprior import MetaGPClassifier, MetaGPRegressor, metrics
-from metaprior.rivals import ClassAnswer, GaussianAnswer
+from metaprior.answers import ClassAnswer, GaussianAnswer
 
 RNG = np.random.default_rng(0)
 NUM = 4000

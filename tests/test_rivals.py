@@ -223,3 +223,9 @@ def test_a_warm_start_goes_on_from_the_last_fit(name):
 def test_chains_that_do_not_agree_are_warned_about():
     with pytest.warns(UserWarning, match="the chains mix poorly: R-hat"):
         small(baselines.HMCRegressor, num_warmup=2, num_samples=6).fit(X, Y)
+
+
+def test_a_missing_sampler_is_named_with_the_way_to_get_it(monkeypatch):
+    monkeypatch.setattr("metaprior.inference.nuts.importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r'pip install "metaprior\[hmc\]"'):
+        small(baselines.HMCRegressor).fit(X, Y)

@@ -1,18 +1,43 @@
 """scikit-learn's own conformance checks, none declared an expected failure.
 
-The fast run trains less and draws fewer functions, so that a hundred fits take minutes; the slow one has true defaults.
+The fast run trains less and draws fewer functions, so that some hundred fits take minutes; the slow one has true
+defaults.
 """
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from metaprior import MetaGPClassifier, MetaGPRegressor, kernels
+from metaprior import MetaGPClassifier, MetaGPRegressor, baselines, kernels
 
-QUICK = {"hidden_layer_sizes": (20,), "max_iter": 300, "num_predict_draws": 32, "num_train_draws": 2}
+TRAINED = {"hidden_layer_sizes": (20,), "max_iter": 300}
+DRAWN = {**TRAINED, "num_predict_draws": 32}
+QUICK = {**DRAWN, "num_train_draws": 2}
+RIVALS = {"MAP": TRAINED, "MFVI": QUICK, "Laplace": DRAWN, "Ensemble": {**TRAINED, "num_members": 2}}
+#: Those whose programs take long to compile, for every shape of data anew.
+SLOW_RIVALS = {
+    "MetaNN": QUICK,
+    "DKL": {**QUICK, "num_inducing": 10},
+    "HMC": {"hidden_layer_sizes": (5,), "num_warmup": 100, "num_samples": 100, "num_chains": 2, "max_tree_depth": 6},
+}
 
 
-@parametrize_with_checks([MetaGPRegressor(**QUICK), MetaGPClassifier(**QUICK)])
+def both_kinds(settings):
+    return [
+        getattr(baselines, method + kind)(**own)
+        for method, own in settings.items()
+        for kind in ("Regressor", "Classifier")
+    ]
+
+
+@parametrize_with_checks([MetaGPRegressor(**QUICK), MetaGPClassifier(**QUICK), *both_kinds(RIVALS)])
 def test_scikit_learn_checks_hold(estimator, check):
+    assert check(estimator) is None
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the chains mix poorly")
+@parametrize_with_checks(both_kinds(SLOW_RIVALS))
+def test_scikit_learn_checks_hold_for_slow_rivals(estimator, check):
     assert check(estimator) is None
 
 
@@ -26,4 +51,10 @@ def test_scikit_learn_checks_hold(estimator, check):
     ]
 )
 def test_scikit_learn_checks_hold_with_true_defaults(estimator, check):
+    assert check(estimator) is None
+
+
+@pytest.mark.slow
+@parametrize_with_checks(both_kinds({"MAP": {}, "MFVI": {}, "MetaNN": {}, "DKL": {}, "Ensemble": {}, "Laplace": {}}))
+def test_scikit_learn_checks_hold_for_rivals_with_true_defaults(estimator, check):
     assert check(estimator) is None

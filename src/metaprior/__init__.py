@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from metaprior import kernels, likelihoods, mapping, metrics, networks, prior, weights
+    from metaprior import baselines, kernels, likelihoods, mapping, metrics, networks, prior, weights
     from metaprior.comparison import compare
     from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
     from metaprior.inputs import Projection
@@ -22,6 +22,7 @@ __all__ = [
     "Model",
     "Predictive",
     "Projection",
+    "baselines",
     "compare",
     "kernels",
     "likelihoods",

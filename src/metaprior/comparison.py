@@ -17,8 +17,8 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
+from metaprior.answers import Answer, answer_of
 from metaprior.metrics import scores
-from metaprior.rivals import Answer, answer_of
 
 if TYPE_CHECKING:
     import pandas as pd

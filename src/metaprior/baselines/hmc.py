@@ -18,7 +18,7 @@ from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.inference import Recipe, make_data, train
-from metaprior.inference.nuts import Samples, Settings, effective_sample_size, sample, split_rhat
+from metaprior.inference.nuts import Samples, Settings, effective_sample_size, require_numpyro, sample, split_rhat
 from metaprior.kernels import RBF, Kernel, named
 from metaprior.likelihoods import Likelihood
 from metaprior.model import Model
@@ -72,6 +72,7 @@ class HMCEstimator(NetworkEstimator):
 
     def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
         """Sample: every chain from its own random start, moved uphill a little."""
+        require_numpyro()
         seed, x_unit = self._begun(x, num_functions)
         seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.num_chains)).tolist()
         settings = Settings(

@@ -5,6 +5,7 @@ sees, plus the prior of what the likelihood learns. The chains run side by side 
 data as values; the sampler's own steps are NumPyro's (an extra: it is imported here and nowhere else).
 """
 
+import importlib.util
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -42,6 +43,12 @@ class Samples(NamedTuple):
     mean_steps: float
 
 
+def require_numpyro() -> None:
+    """Say how to get the sampler where it is missing."""
+    if importlib.util.find_spec("numpyro") is None:
+        raise ImportError('the sampler is NumPyro\'s, which is not installed: pip install "metaprior[hmc]".')
+
+
 def log_joint(model: Model, batch: Batch) -> Float[Array, ""]:
     """Return log p(y, everything) of a model of points."""
     sizes, rows = model.weights.sizes(), batch.x.shape[0]
@@ -66,6 +73,7 @@ def _timed(model: Model) -> tuple[Model, Model]:
 
 def _kernel(rest: Model, settings: Settings) -> tuple[Callable, Callable]:
     """Return NumPyro's start and step for positions that are leaves of a model."""
+    require_numpyro()
     from numpyro.infer.hmc import hmc
 
     def potential_of(batch: Batch, arrays: Model) -> Callable:

@@ -1,4 +1,4 @@
-"""Rivals: what any scikit-learn estimator says of new inputs, as a distribution that can be scored.
+"""Answers: what any scikit-learn estimator says of new inputs, as a distribution that can be scored.
 
 An estimator of this library answers for itself, through `predict_distribution`. A regressor whose `predict` gives
 standard deviations is taken at its word as a Gaussian, a classifier by its class probabilities. Pipelines and searches
