@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from metaprior.inputs import Projection
     from metaprior.model import Model
     from metaprior.prediction import Predictive
+    from metaprior.saving import load
 
 __version__ = "0.1.0"
 
@@ -26,6 +27,7 @@ __all__ = [
     "compare",
     "kernels",
     "likelihoods",
+    "load",
     "mapping",
     "metrics",
     "networks",
@@ -40,6 +42,7 @@ _HOMES = {
     "Predictive": "metaprior.prediction",
     "Projection": "metaprior.inputs",
     "compare": "metaprior.comparison",
+    "load": "metaprior.saving",
 }
 
 

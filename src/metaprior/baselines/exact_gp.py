@@ -6,6 +6,7 @@ approximated but the choice of the hyper-parameters. Time grows as N^3 and memor
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -94,6 +95,7 @@ class ExactGPRegressor(GaussianRegressorPart, Estimator):
                 hypers, num_steps = self._maximised(hypers, x, targets[:, k], seed)
                 steps.append(num_steps)
             found.append(hypers)
+        self._hypers = found
         self.gps_ = [conditioned(h, self._in_units(x), targets[:, k]) for k, h in enumerate(found)]
         self._keep(found, seed)
         self.n_iter_ = max(steps)
@@ -127,6 +129,14 @@ class ExactGPRegressor(GaussianRegressorPart, Estimator):
         # p(y) = p(y / scale) / scale^N
         self.log_evidence_ = float(evidence - len(self.gps_[0].X_train_) * np.sum(np.log(self.y_scale_)))
         self.draw_seed_ = seed
+
+    def _saved_state(self) -> dict[str, Any]:
+        """Say the GPs by their hyper-parameters and data: given these, they are computed."""
+        return {**super()._saved_state(), "gps_": [(gp.X_train_, gp.y_train_) for gp in self.gps_]}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        pairs = zip(state["_hypers"], state["gps_"], strict=True)
+        super()._restore({**state, "gps_": [conditioned(hypers, x, y) for hypers, (x, y) in pairs]})
 
     def _answer(self, X: np.ndarray) -> GaussianPredictive:
         return GaussianPredictive(

@@ -8,6 +8,7 @@ that adds some need not write the others again.
 """
 
 import abc
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -28,6 +29,7 @@ from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.noise import make_key
 from metaprior.prediction import FunctionDraws, Predictive
+from metaprior.saving import save
 from metaprior.weights import WeightModel
 
 #: Rows up to which every step sees all data, and rows of a batch beyond that.
@@ -69,6 +71,28 @@ class Estimator(BaseEstimator, abc.ABC):
     def _going_on(self) -> bool:
         """Return whether `fit` continues the last fit."""
         return False
+
+    def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+        """Write the fitted estimator to one file, which `metaprior.load` reads; no pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            For instance "model.metaprior".
+        overwrite : bool, default=False
+            Whether a file that is there may be replaced.
+        """
+        check_is_fitted(self)
+        save(self, path, overwrite=overwrite)
+
+    def _saved_state(self) -> dict[str, Any]:
+        """Return what fitting has added, in parts that can be saved."""
+        return {name: value for name, value in vars(self).items() if name not in self.get_params(deep=False)}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take back what `_saved_state` gave."""
+        for name, value in state.items():
+            setattr(self, name, value)
 
     def predict_distribution(self, X: Any) -> Predictive:
         """Return the predictive distribution at X: mean, variances, quantiles, entropy, log density, draws.

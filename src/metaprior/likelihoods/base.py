@@ -94,7 +94,7 @@ class OutputLikelihood(Likelihood):
         shift = turn * np.sqrt([_prime(num_outputs - 1 + k) for k in range(num_outputs)])
         u = jnp.clip((jnp.asarray(_spread(num_outputs), f.dtype) + shift) % 1, 1e-9, 1 - 1e-9)
         u = u.reshape(NUM_NODES, *[1] * (f.ndim - 1), num_outputs)
-        y = self.from_uniform(f[None], u)
+        y = self.quick_quantile(f[None], u)
         return y, jnp.full(y.shape[:-1], 1 / NUM_NODES, f.dtype)
 
 

@@ -59,3 +59,8 @@ def activation_named(activation: str | Callable) -> Callable[[Array], Array]:
     if isinstance(activation, str) and activation in _ACTIVATIONS:
         return _ACTIVATIONS[activation]
     raise ValueError(f"activation: expected a function or one of {sorted(_ACTIVATIONS)}; got {activation!r}.")
+
+
+def name_of_activation(function: Callable) -> str | None:
+    """Return the name of one of the activations here, None for any other function."""
+    return next((name for name, own in _ACTIVATIONS.items() if own is function), None)

@@ -6,7 +6,9 @@ The network, the likelihood, the ELBO, training and prediction know nothing else
 """
 
 import abc
+import dataclasses
 from collections.abc import Sequence
+from typing import TypeVar
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -67,3 +69,14 @@ class WeightModel(eqx.Module):
     def couples_rows(self) -> bool:
         """Whether a row's draw depends on the other rows of the call (their joint draw is coherent)."""
         return False
+
+
+M = TypeVar("M", bound=WeightModel)
+
+
+def switched(model: M, **statics: object) -> M:
+    """Return the model with other static fields, its numbers as they are (they may be those of many models)."""
+    made = object.__new__(type(model))
+    for field in dataclasses.fields(model):
+        object.__setattr__(made, field.name, statics.get(field.name, getattr(model, field.name)))
+    return made

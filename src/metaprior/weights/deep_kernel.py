@@ -9,8 +9,6 @@ Training draws every row from its marginal; prediction draws the rows of a call 
 together (`couples_rows`), so that a draw is a function.
 """
 
-import dataclasses
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -23,7 +21,7 @@ from metaprior.mapping import Whitened
 from metaprior.networks import Layer, Network
 from metaprior.noise import Noise, NoiseSizes
 from metaprior.numerics import jittered_cholesky, jittered_inverse_root
-from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
+from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
 from metaprior.weights.point import gaussian_log_density, product, starting_weights
 
 
@@ -116,7 +114,7 @@ class DeepKernel(WeightModel):
 
     def for_prediction(self) -> "DeepKernel":
         """Draw the rows of a call together."""
-        return dataclasses.replace(self, joint=True)
+        return switched(self, joint=True)
 
     @property
     def couples_rows(self) -> bool:

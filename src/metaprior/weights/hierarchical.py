@@ -7,7 +7,6 @@ F = L_w V L_a', L_a L_a' = k_aux(X, X); at other inputs F follows by the GP's co
 No inducing codes, no approximation. Cost W^3 (and N^3) a step: small networks only.
 """
 
-import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -21,7 +20,7 @@ from metaprior.leaves import Fixed, Leaf
 from metaprior.networks import Layer, Network, Wire
 from metaprior.noise import Noise, NoiseSizes
 from metaprior.numerics import jittered_cholesky, jittered_inverse_root
-from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
+from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
 from metaprior.weights.point import ExplicitDraw, gaussian_log_density
 
 #: sigma_w at the centre of its prior, relative to a layer's scale.
@@ -86,7 +85,7 @@ class HierarchicalMetaGP(WeightModel):
 
     def for_prediction(self) -> "HierarchicalMetaGP":
         """Draw what the data leave open."""
-        return dataclasses.replace(self, at_the_data=False)
+        return switched(self, at_the_data=False)
 
     def prepared(self) -> "PreparedHierarchical":
         """Factor the covariance of the weights, and of the inputs. Cost W^3 + N^3."""

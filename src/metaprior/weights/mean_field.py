@@ -5,8 +5,6 @@ variance h^2 S^2, every row its own draw. Cost B I J twice; the gradient's varia
 Prediction draws weights, shared by all rows, so that a draw is a function.
 """
 
-import dataclasses
-
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +14,7 @@ from metaprior.leaves import Leaf
 from metaprior.networks import Layer, Network
 from metaprior.noise import Noise, NoiseSizes, take
 from metaprior.units import gaussian_kl
-from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
+from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
 from metaprior.weights.point import ExplicitDraw, starting_weights
 
 #: Standard deviation at the start, as a part of the start's own spread: small, or nothing is learned.
@@ -55,7 +53,7 @@ class MeanField(WeightModel):
 
     def for_prediction(self) -> "MeanField":
         """Draw weights, not pre-activations."""
-        return dataclasses.replace(self, by_row=False)
+        return switched(self, by_row=False)
 
 
 class PreparedMeanField(PreparedWeights):

@@ -1,0 +1,301 @@
+"""Files of fitted estimators: arrays in safetensors, all else in JSON in its header; one file, no pickle.
+
+What is written is a tree of plain things (numbers, strings, lists, arrays) and of objects of this library, each named
+by its class. Reading makes no other object: a class outside this library is refused, and a file from a stranger can
+run no code. A digest over all of it tells an altered file. Writing is atomic: a temporary file in the same folder,
+flushed to the disk, then renamed.
+"""
+
+import contextlib
+import hashlib
+import importlib
+import json
+import os
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from metaprior.inputs import Projection
+from metaprior.networks.activations import activation_named, name_of_activation
+
+#: The version of the format; a reader refuses later ones.
+FORMAT = 1
+#: Parameters that only training needs and that have no plain form: left out, with a warning.
+ONLY_FOR_TRAINING = ("optimizer",)
+
+
+class UnsavableError(TypeError):
+    """Something in the estimator has no plain form."""
+
+
+# --- to plain things ---------------------------------------------------------------
+
+
+class _Writer:
+    """Turns an estimator to plain things, arrays set aside."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def array(self, value: np.ndarray) -> dict[str, Any]:
+        if value.dtype.kind in "biuf":
+            name = f"a{len(self.arrays)}"
+            self.arrays[name] = np.ascontiguousarray(value).reshape(value.shape)
+            return {"array": name}
+        plain = value.tolist()
+        if value.dtype.kind in "US" or all(isinstance(item, str) for item in value.ravel()):
+            return {"texts": plain, "dtype": value.dtype.str if value.dtype.kind in "US" else "object"}
+        raise UnsavableError(f"an array of {value.dtype} cannot be saved; use numbers or strings as labels.")
+
+    def plain(self, value: Any) -> Any:
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, np.generic):
+            return {"scalar": self.array(np.asarray(value)[None])}
+        if isinstance(value, float):
+            return {"float": value.hex()}
+        if isinstance(value, np.ndarray) or hasattr(value, "__jax_array__") or type(value).__module__.startswith("jax"):
+            return self.array(np.asarray(value))
+        return self.compound(value)
+
+    def compound(self, value: Any) -> Any:
+        if isinstance(value, range):
+            return {"range": [value.start, value.stop, value.step]}
+        if isinstance(value, np.random.RandomState):
+            return {"random_state": self.plain(list(value.get_state(legacy=True)))}
+        if isinstance(value, eqx.Module):
+            return self.instance(value, {name: getattr(value, name) for name in _fields(type(value))})
+        if isinstance(value, Projection):
+            return self.instance(value, vars(value))
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return self.instance(value, dict(zip(value._fields, value, strict=True)))
+        if isinstance(value, tuple):
+            return {"tuple": [self.plain(item) for item in value]}
+        if isinstance(value, list):
+            return {"list": [self.plain(item) for item in value]}
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return {"dict": {key: self.plain(item) for key, item in value.items()}}
+        if callable(value) and name_of_activation(value) is not None:
+            return {"activation": name_of_activation(value)}
+        raise UnsavableError(
+            f"{value!r} cannot be saved: expected numbers, strings, arrays and parts of this library; a function of "
+            "your own has no plain form (take a named activation, or keep the estimator by pickle)."
+        )
+
+    def instance(self, value: Any, fields: dict[str, Any]) -> dict[str, Any]:
+        return {"class": _class_name(type(value)), "fields": {k: self.plain(v) for k, v in fields.items()}}
+
+
+def _fields(cls: type) -> list[str]:
+    return list(getattr(cls, "__dataclass_fields__", {}))
+
+
+def _class_name(cls: type) -> str:
+    if not cls.__module__.startswith("metaprior."):
+        raise UnsavableError(f"{cls.__module__}.{cls.__qualname__} is not a part of this library and cannot be saved.")
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+# --- and back ------------------------------------------------------------------------
+
+
+class _Reader:
+    """Turns plain things to objects of this library."""
+
+    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
+        self.arrays = arrays
+
+    def value(self, plain: Any) -> Any:
+        if plain is None or isinstance(plain, bool | int | str):
+            return plain
+        if not isinstance(plain, dict):
+            raise ValueError(f"unexpected {plain!r}")
+        if "class" in plain:
+            return self.instance(plain)
+        ((kind, content),) = [(k, v) for k, v in plain.items() if k != "dtype"]
+        return getattr(self, f"_{kind}")(content, plain.get("dtype"))
+
+    def instance(self, plain: dict[str, Any]) -> Any:
+        cls = named_class(plain["class"])
+        fields = {name: self.value(item) for name, item in plain["fields"].items()}
+        if issubclass(cls, tuple):
+            return cls(**fields)
+        if cls is not Projection and set(fields) != set(_fields(cls)):
+            raise ValueError(f"the parts of {cls.__name__} are {sorted(_fields(cls))}, not {sorted(fields)}")
+        made = object.__new__(cls)
+        for name, item in fields.items():
+            object.__setattr__(made, name, item)
+        return made
+
+    def _float(self, content: str, _: Any) -> float:
+        return float.fromhex(content)
+
+    def _array(self, content: str, _: Any) -> np.ndarray:
+        return self.arrays[content]
+
+    def _texts(self, content: list, dtype: str) -> np.ndarray:
+        if dtype != "object" and np.dtype(dtype).kind not in "US":
+            raise ValueError(f"unexpected type {dtype!r} of texts")
+        return np.array(content, dtype=object if dtype == "object" else dtype)
+
+    def _scalar(self, content: dict, _: Any) -> Any:
+        return self.value(content)[0]
+
+    def _range(self, content: list[int], _: Any) -> range:
+        return range(*content)
+
+    def _random_state(self, content: dict, _: Any) -> np.random.RandomState:
+        state = np.random.RandomState()
+        state.set_state(tuple(self.value(content)))
+        return state
+
+    def _tuple(self, content: list, _: Any) -> tuple:
+        return tuple(self.value(item) for item in content)
+
+    def _list(self, content: list, _: Any) -> list:
+        return [self.value(item) for item in content]
+
+    def _dict(self, content: dict, _: Any) -> dict:
+        return {key: self.value(item) for key, item in content.items()}
+
+    def _activation(self, content: str, _: Any) -> Any:
+        return activation_named(content)
+
+
+def named_class(name: str) -> type:
+    """Return a class of this library by its name; anything else is refused."""
+    module, _, path = name.partition(":")
+    if not module.startswith("metaprior.") or not path.isidentifier():
+        raise ValueError(f"{name!r} is no class of this library")
+    try:
+        cls = getattr(importlib.import_module(module), path)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"this version of the library has no {name!r}") from error
+    known = isinstance(cls, type) and (
+        cls is Projection
+        or issubclass(cls, eqx.Module)
+        or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+        or hasattr(cls, "get_params")
+    )
+    if not known or cls.__module__ != module:
+        raise ValueError(f"{name!r} is no part of a model")
+    return cls
+
+
+# --- files ---------------------------------------------------------------------------
+
+
+def save(estimator: Any, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+    """Write a fitted estimator to a file; see `Estimator.save`."""
+    from safetensors.numpy import save as to_bytes
+
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise FileExistsError(f"save: {target} exists; give another name, or overwrite=True.")
+    writer = _Writer()
+    params = estimator.get_params(deep=False)
+    for name in ONLY_FOR_TRAINING:
+        if params.get(name) is not None:
+            params[name] = None
+            warnings.warn(f"save: {name} is not saved; a loaded model has the default.", UserWarning, stacklevel=3)
+    content = {
+        "class": _class_name(type(estimator)),
+        "params": {name: writer.plain(value) for name, value in params.items()},
+        "state": {name: writer.plain(value) for name, value in estimator._saved_state().items()},
+    }
+    text = json.dumps(content, sort_keys=True)
+    header = {"format": f"metaprior {FORMAT}", "content": text, "sha256": _digest(text, writer.arrays)}
+    _write_atomically(target, to_bytes(writer.arrays, metadata=header))
+
+
+def load(path: str | os.PathLike) -> Any:
+    """Return the estimator of a file: it predicts bit for bit what the saved one did.
+
+    Parameters
+    ----------
+    path : str or path
+        A file written by `save`. It may come from a stranger: reading runs no code of the file's.
+    """
+    source = Path(path)
+    header, arrays = _read(source)
+    text = header["content"]
+    if header.get("sha256") != _digest(text, arrays):
+        raise ValueError(f"load: {source} was altered after it was written (its digest differs); get another copy.")
+    try:
+        content = json.loads(text)
+        cls: Any = named_class(content["class"])
+        reader = _Reader(arrays)
+        estimator = cls(**{name: reader.value(plain) for name, plain in content["params"].items()})
+        estimator._restore({name: reader.value(plain) for name, plain in content["state"].items()})
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"load: {source} holds what this version of the library does not understand ({error}); load it with the "
+            "version that wrote it."
+        ) from error
+    return estimator
+
+
+def _read(source: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """Return header and arrays of a file, or say what is wrong with it."""
+    from safetensors import SafetensorError, safe_open
+
+    if not source.is_file():
+        raise FileNotFoundError(f"load: there is no file {source}.")
+    try:
+        with safe_open(source, framework="numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, ValueError, OSError) as error:
+        raise ValueError(
+            f"load: {source} is no file of metaprior, or is not complete ({error}); get another copy."
+        ) from error
+    kind, _, version = header.get("format", "").partition(" ")
+    if kind != "metaprior" or not version.isdigit() or "content" not in header:
+        raise ValueError(f"load: {source} is a safetensors file, but not one of metaprior.")
+    if int(version) > FORMAT:
+        raise ValueError(f"load: {source} has format {version}, this version reads up to {FORMAT}; update metaprior.")
+    return header, arrays
+
+
+def _digest(text: str, arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _write_atomically(target: Path, content: bytes) -> None:
+    """Write to a temporary file beside the target, flush it to the disk and rename it."""
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise OSError(error.errno, f"save: cannot write in the folder {target.parent} ({error.strerror})") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+    with contextlib.suppress(OSError):  # not every system lets a folder be flushed
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
