@@ -6,16 +6,16 @@ import jax
 import numpy as np
 
 from metaprior.baselines.map import MAPEstimator
+from metaprior.baselines.members import MembersEstimator
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.inference import Fit
 from metaprior.likelihoods import Likelihood
 from metaprior.model import Model
-from metaprior.prediction import FunctionDraws
 
 
 @dataclass(eq=False, repr=False)
-class EnsembleEstimator(MAPEstimator):
+class EnsembleEstimator(MembersEstimator, MAPEstimator):
     """The machinery of both estimators; see `EnsembleRegressor`."""
 
     _: KW_ONLY
@@ -33,20 +33,9 @@ class EnsembleEstimator(MAPEstimator):
         self._keep(_together(fits), seed)
 
     def _member(self, index: int) -> Model:
-        if index >= len(self.model_.weights.values[0]):  # type: ignore[attr-defined]
+        if index >= self._num_predict_draws():
             raise ValueError("warm_start: expected the num_members of the last fit; got more.")
         return jax.tree.map(lambda leaf: leaf[index], self.model_)
-
-    def _num_predict_draws(self) -> int:
-        return len(self.model_.weights.values[0])  # type: ignore[attr-defined]
-
-    def _function_draws(self, X: np.ndarray, num_draws: int, key: np.ndarray, *, joint: bool = False) -> FunctionDraws:
-        """Return every member, or, where draws are asked for, members chosen at random."""
-        model = self.model_
-        if joint:
-            chosen = np.random.default_rng(key).integers(self._num_predict_draws(), size=num_draws)
-            model = jax.tree.map(lambda leaf: leaf[chosen], model)
-        return FunctionDraws(model, key, num_draws, self._in_units(X), joint=joint, stacked=True)
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
         return [*super()._whole_numbers(), ("num_members", 1)]

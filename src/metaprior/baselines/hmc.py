@@ -11,8 +11,9 @@ from dataclasses import KW_ONLY, dataclass
 import jax
 import numpy as np
 
+from metaprior.baselines.members import MembersEstimator
 from metaprior.compilation import compilation_cache, drop_programs_when_many
-from metaprior.estimators.base import NetworkEstimator, as_numpy
+from metaprior.estimators.base import as_numpy
 from metaprior.estimators.checks import expect, is_number
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.progress import progress_bar
@@ -39,7 +40,7 @@ class PoorMixing(UserWarning):
 
 
 @dataclass(eq=False, repr=False)
-class HMCEstimator(NetworkEstimator):
+class HMCEstimator(MembersEstimator):
     """The machinery of both estimators; see `HMCRegressor`."""
 
     _: KW_ONLY
@@ -121,17 +122,6 @@ class HMCEstimator(NetworkEstimator):
                 PoorMixing,
                 stacklevel=5,
             )
-
-    def _num_predict_draws(self) -> int:
-        return len(jax.tree.leaves(self.model_)[0])
-
-    def _function_draws(self, X: np.ndarray, num_draws: int, key: np.ndarray, *, joint: bool = False) -> FunctionDraws:
-        """Return every kept state, or, where draws are asked for, states chosen at random."""
-        model = self.model_
-        if joint:
-            chosen = np.random.default_rng(key).integers(self._num_predict_draws(), size=num_draws)
-            model = jax.tree.map(lambda leaf: leaf[chosen], model)
-        return FunctionDraws(model, key, num_draws, self._in_units(X), joint=joint, stacked=True)
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
         lowest = {"num_warmup": 1, "num_samples": 1, "num_chains": 1, "max_tree_depth": 1, "num_predict_draws": 2}
