@@ -27,7 +27,7 @@ from metaprior.weights.start import layer_groups
 JITTER = {"float32": 1e-4, "float64": 1e-6}
 #: The longest lengthscale of the usual kernel on the output unit's latent (whose prior has spread 1). Classes that the
 #: prior ties together share their wins far from the data, and a class between two others hardly ever wins there: with
-#: no bound the entropy on the far ring of the four-class data falls to 0.93 log 4 and less, with it stays above 0.97.
+#: no bound the entropy on the far ring of the four-class data falls to 0.93 log 4 and less, with it stays above 0.95.
 LONGEST_OUTPUT_LENGTHSCALE = 1.5
 
 
