@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
 from metaprior.answers import Answer, answer_of
+from metaprior.estimators.progress import new_bar
 from metaprior.metrics import scores
 
 if TYPE_CHECKING:
@@ -258,11 +259,7 @@ def _progress(verbose: bool, total: int) -> Iterator[Callable[[str], None]]:
     if not verbose:
         yield lambda place: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (BarColumn(30), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with new_bar() as bar:
         task, begun = bar.add_task("", total=total), iter(range(total))
         yield lambda place: bar.update(task, completed=next(begun), description=place)
         bar.update(task, completed=total, description="done")

@@ -2,8 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from metaprior.inference import Progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
 
 
 @contextmanager
@@ -12,18 +16,23 @@ def progress_bar(verbose: bool | int) -> Iterator[Callable[[Progress], None] | N
     if not verbose:
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (BarColumn(30), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    with Bar(*columns, console=Console(stderr=True)) as bar:
+    with new_bar() as bar:
         task = bar.add_task("compiling", total=None)
 
         def listen(progress: Progress) -> None:
             bar.update(task, completed=progress.step, total=progress.num_steps, description=_described(progress))
 
         yield listen
+
+
+def new_bar() -> "Bar":
+    """Return an empty bar on stderr: how many of how many, how long, and a description."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (BarColumn(30), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    return Bar(*columns, console=Console(stderr=True))
 
 
 def _described(progress: Progress) -> str:

@@ -63,12 +63,11 @@ def log_joint(model: Model, batch: Batch) -> Float[Array, ""]:
 
 def split(model: Model) -> tuple[Model, Model]:
     """Return what is sampled and all else."""
-    sampled = jax.tree.map(lambda leaf, time: eqx.is_inexact_array(leaf) and bool(np.isfinite(time)), *_timed(model))
-    return eqx.partition(model, sampled)
 
+    def learned(leaf: Any, release_time: float) -> bool:
+        return eqx.is_inexact_array(leaf) and bool(np.isfinite(release_time))
 
-def _timed(model: Model) -> tuple[Model, Model]:
-    return model, release_times(model)
+    return eqx.partition(model, jax.tree.map(learned, model, release_times(model)))
 
 
 def _kernel(rest: Model, settings: Settings) -> tuple[Callable, Callable]:

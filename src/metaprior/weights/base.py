@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from metaprior.networks import Layer, Network
@@ -41,9 +42,9 @@ class PreparedWeights(eqx.Module):
         """Return one draw."""
 
     @property
-    @abc.abstractmethod
     def jitter(self) -> Float[Array, ""]:
-        """The largest relative jitter a factorisation took (0 where there is none)."""
+        """The largest relative jitter a factorisation took: 0 where there is none."""
+        return jnp.zeros(())
 
 
 class WeightModel(eqx.Module):

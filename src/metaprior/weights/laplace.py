@@ -101,11 +101,6 @@ class PreparedLaplace(PreparedWeights):
     model: Laplace
     stds: Float[Array, " W"]
 
-    @property
-    def jitter(self) -> Float[Array, ""]:
-        """None: the prior's precision keeps H + tau I regular."""
-        return jnp.zeros(())
-
     def draw(self, noise: Noise) -> "LinearisedDraw":
         """Draw w - w*."""
         return LinearisedDraw(self.model.values, self.model.curvature.weights(self.stds * noise.weights))

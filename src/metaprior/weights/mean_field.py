@@ -61,11 +61,6 @@ class PreparedMeanField(PreparedWeights):
 
     model: MeanField
 
-    @property
-    def jitter(self) -> Float[Array, ""]:
-        """None."""
-        return jnp.zeros(())
-
     def draw(self, noise: Noise) -> WeightDraw:
         """Return weights, or the Gaussians of the pre-activations."""
         model = self.model

@@ -96,11 +96,6 @@ class PreparedMetaNN(PreparedWeights):
 
     model: MetaNN
 
-    @property
-    def jitter(self) -> Float[Array, ""]:
-        """None."""
-        return jnp.zeros(())
-
     def draw(self, noise: Noise) -> ExplicitDraw:
         """Draw the latents and the noise of every weight."""
         model = self.model

@@ -68,11 +68,6 @@ class PreparedPoint(PreparedWeights):
 
     model: Point
 
-    @property
-    def jitter(self) -> Float[Array, ""]:
-        """None."""
-        return jnp.zeros(())
-
     def draw(self, noise: Noise) -> "ExplicitDraw":
         """Return the one value."""
         return ExplicitDraw(list(self.model.values))
