@@ -11,7 +11,7 @@ import pytest
 
 from dense import layer_places, posterior, prior_covariance
 from metaprior.inference import Batch, elbo, elbo_terms, make_data
-from metaprior.inference.training import choose_batch
+from metaprior.inference.data import choose_batch
 from metaprior.kernels import RBF
 from metaprior.likelihoods import Gaussian
 from metaprior.mapping import Conditional, Diag, Full, Pathwise

@@ -10,7 +10,8 @@ import optax
 import pytest
 
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore
-from metaprior.inference import ADAM, ConvergenceTrouble, Draws, Progress, Recipe, make_data, train, training
+from metaprior.inference import ADAM, ConvergenceTrouble, Draws, Progress, Recipe, make_data, steps, train, training
+from metaprior.inference.data import padded_size
 from metaprior.inputs import Projection
 from metaprior.kernels import RBF, Kernel, Periodic
 from metaprior.likelihoods import Gaussian, Likelihood, StudentT
@@ -54,10 +55,10 @@ def same_bits(a: object, b: object) -> bool:
 
 def after_steps(model: Model, stop: int, seed: int = 0) -> Model:
     """Return the model after `stop` of 100 steps, at a high rate so that what is free has moved."""
-    state = training.start_state(model, ADAM, np.float32)
+    state = steps.start_state(model, ADAM, np.float32)
     recipe = Recipe(*[np.asarray(v, np.float32) for v in Recipe(100, 0.05)])
     data, one = make_data(X, Y), np.float32(1.0)
-    return training._stretch(state, make_key(seed), data, recipe, one, np.int32(stop), Draws(), ADAM)[0].model
+    return steps.stretch(state, make_key(seed), data, recipe, one, np.int32(stop), Draws(), ADAM)[0].model
 
 
 def test_the_same_key_gives_the_same_bits():
@@ -73,8 +74,8 @@ def test_another_key_gives_another_run():
 @pytest.fixture
 def traces(monkeypatch):
     """Count how often the loop's body is traced."""
-    counted = eqx.debug.assert_max_traces(training.one_step, max_traces=None)
-    monkeypatch.setattr(training, "one_step", counted)
+    counted = eqx.debug.assert_max_traces(steps.one_step, max_traces=None)
+    monkeypatch.setattr(steps, "one_step", counted)
     return lambda: eqx.debug.get_num_traces(counted)
 
 
@@ -106,7 +107,7 @@ def test_the_trace_counter_sees_a_new_shape(traces):
 
 @pytest.mark.parametrize(("rows", "padded"), [(1, 16), (16, 16), (17, 24), (24, 24), (25, 32), (33, 48), (1000, 1024)])
 def test_sizes_climb_a_ladder_of_two_an_octave(rows, padded):
-    assert training.padded_size(rows) == padded
+    assert padded_size(rows) == padded
 
 
 def test_padded_rows_weigh_nothing():
@@ -118,7 +119,7 @@ def test_padded_rows_weigh_nothing():
 def poison(monkeypatch, bad_calls: int) -> list[dict]:
     """Let the first `bad_calls` stretches end in NaN; return what every stretch was called with."""
     calls: list[dict] = []
-    stretch = training._stretch
+    stretch = steps.stretch
 
     def bad_stretch(state, key, data, recipe, backoff, *rest):
         calls.append({"model": state.model, "step": int(state.step), "backoff": float(backoff), "key": key})
@@ -127,7 +128,7 @@ def poison(monkeypatch, bad_calls: int) -> list[dict]:
             new = eqx.tree_at(lambda s: s.model.weights.log_scale, new, replace_fn=lambda leaf: leaf * jnp.nan)
         return new, records
 
-    monkeypatch.setattr(training, "_stretch", bad_stretch)
+    monkeypatch.setattr(steps, "stretch", bad_stretch)
     return calls
 
 
@@ -262,7 +263,7 @@ def test_a_held_out_score_that_does_not_rise_ends_the_run():
 
 def test_held_out_score_is_larger_for_the_fitted_model_than_for_the_start():
     rule = HeldOutScore(0.0, 1, make_data(X[:4], Y[:4]), make_key(1))
-    start = training.start_state(tiny(), ADAM, np.float32).model
+    start = steps.start_state(tiny(), ADAM, np.float32).model
     assert rule.score(fitted(num_steps=300).model, {}) > rule.score(start, {})
 
 

@@ -7,14 +7,18 @@ more than half a second of compile time.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_batching import sequential_vmap
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Int, Key
+
+from metaprior.leaves import Leaf
 
 
 def make_key(seed: int) -> Key[Array, ""]:
@@ -84,9 +88,28 @@ def _normals(key: Key[Array, ""], size: int, dtype: DTypeLike) -> Float[Array, "
     and evaluate it again for each broadcast element: a third of a step. A loop's result is not fused away, and this
     one runs once, which the compiler cannot know.
     """
-    once = 1 + (jax.lax.population_count(jax.random.key_data(key).ravel()[0]) > 32).astype(jnp.int32)
-    empty = jnp.zeros(size, dtype)
-    return jax.lax.fori_loop(0, once, lambda _, __: jax.random.normal(key, (size,), dtype), empty)
+
+    def draw(key: Array) -> Array:
+        once = 1 + (jax.lax.population_count(jax.random.key_data(key).ravel()[0]) > 32).astype(jnp.int32)
+        empty = jnp.zeros(size, dtype)
+        return jax.lax.fori_loop(0, once, lambda _, __: jax.random.normal(key, (size,), dtype), empty)
+
+    return _each_by_itself(draw, key)
+
+
+def random_rows(key: Key[Array, ""], size: int, num_rows: Int[Leaf, ""]) -> Int[Array, " n"]:
+    """Return numbers of rows, drawn with replacement."""
+    return _each_by_itself(lambda key, num_rows: jax.random.randint(key, (size,), 0, num_rows), key, num_rows)
+
+
+def _each_by_itself(draw: Callable[..., Array], key: Key[Array, ""], *args: Leaf) -> Array:
+    """Return draw(key, ...) such that under vmap every key gives what it gives alone.
+
+    Left to itself, a batch of keys of the counter-based generator would draw all numbers from its first key.
+    """
+    kind = jax.random.key_impl(key)
+    alone = sequential_vmap(lambda words, *args: draw(jax.random.wrap_key_data(words, impl=kind), *args))
+    return alone(jax.random.key_data(key), *args)
 
 
 def sample_shared_noise(key: Key[Array, ""], sizes: NoiseSizes, num_draws: int, dtype: DTypeLike) -> Noise:

@@ -7,7 +7,7 @@ import numpy as np
 
 from metaprior import kernels
 from metaprior.baselines.map import NormalPriorEstimator
-from metaprior.estimators.base import VariationalEstimator, expect_auto_or_whole
+from metaprior.estimators.base import Problem, VariationalEstimator, expect_auto_or_whole
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.metagp import JITTER
 from metaprior.estimators.regressor import RegressorPart
@@ -28,17 +28,15 @@ class DKLEstimator(NormalPriorEstimator, VariationalEstimator):
     kernel: Kernel | str | None = None
     num_inducing: int | str = "auto"
 
-    def _initial_weights(
-        self, network: Dense, x: np.ndarray, x_unit: np.ndarray, targets: np.ndarray, rng: np.random.Generator
-    ) -> WeightModel:
+    def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
         kernel = kernels.RBF() if self.kernel is None else kernels.named(self.kernel, "kernel")
         if kernel.unknown_periods():
             raise ValueError("kernel: give the period (in units of the features); no spectrum shows it.")
         return DeepKernel.initial(
             network,
             kernel,
-            min(50, len(x)) if self.num_inducing == "auto" else int(self.num_inducing),
-            x_unit,
+            min(50, len(problem.x)) if self.num_inducing == "auto" else int(self.num_inducing),
+            problem.x_unit,
             rng,
             prior_scale=float(self.prior_scale),
             jitter=JITTER[self.dtype],

@@ -21,15 +21,18 @@ class EnsembleEstimator(MembersEstimator, MAPEstimator):
     _: KW_ONLY
     num_members: int = 5
 
+    @property
+    def _is_one_run(self) -> bool:
+        return False
+
     def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
         """Train one member after another: one compiled program serves them all."""
-        seed, x_unit = self._begun(x, num_functions)
+        seed, problem = self._begun(x, targets, likelihood, num_functions)
         seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.num_members))
         fits = []
         for index, own in enumerate(seeds.tolist()):
-            started = self._started(x, x_unit, targets, likelihood, num_functions, own)
-            model = self._member(index) if self._going_on() else started
-            fits.append(self._trained(model, x_unit, targets, own))
+            model = self._member(index) if self._going_on() else self._started(problem, own)
+            fits.append(self._trained(model, problem, own))
         self._keep(_together(fits), seed)
 
     def _member(self, index: int) -> Model:

@@ -12,8 +12,7 @@ import jax
 import numpy as np
 
 from metaprior.baselines.members import MembersEstimator
-from metaprior.compilation import compilation_cache, drop_programs_when_many
-from metaprior.estimators.base import as_numpy
+from metaprior.estimators.base import Problem, as_numpy
 from metaprior.estimators.checks import expect, is_number
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.progress import progress_bar
@@ -57,9 +56,7 @@ class HMCEstimator(MembersEstimator):
     num_predict_draws: int = 400
     dtype: str = "float64"
 
-    def _initial_weights(
-        self, network: Dense, x: np.ndarray, x_unit: np.ndarray, targets: np.ndarray, rng: np.random.Generator
-    ) -> WeightModel:
+    def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
         if self.prior == "normal":
             return Point.initial(network, rng, float(self.prior_scale))
         weight_kernel = RBF() if self.weight_kernel is None else named(self.weight_kernel, "weight_kernel")
@@ -68,28 +65,28 @@ class HMCEstimator(MembersEstimator):
             input_kernel = named(self.input_kernel, "input_kernel")
             if input_kernel.unknown_periods():
                 raise ValueError("input_kernel: give the period; a sampler needs a place to start from.")
-            input_kernel = input_kernel.bound_to(x.shape[1]).standardised(self.x_scale_)
-        return HierarchicalMetaGP.initial(network, int(self.latent_dim), weight_kernel, input_kernel, x_unit, rng)
+            input_kernel = input_kernel.bound_to(problem.x.shape[1]).standardised(self.x_scale_)
+        latent_dim = int(self.latent_dim)
+        return HierarchicalMetaGP.initial(network, latent_dim, weight_kernel, input_kernel, problem.x_unit, rng)
 
     def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
         """Sample: every chain from its own random start, moved uphill a little."""
         require_numpyro()
-        seed, x_unit = self._begun(x, num_functions)
+        seed, problem = self._begun(x, targets, likelihood, num_functions)
         seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.num_chains)).tolist()
         settings = Settings(
             int(self.num_warmup), int(self.num_samples), float(self.target_accept), int(self.max_tree_depth)
         )
-        drop_programs_when_many()
-        with compilation_cache(), jax.enable_x64(self.dtype == "float64"):
-            data = make_data(x_unit, targets, dtype=np.dtype(self.dtype).type)
+        with self._computing():
+            data = make_data(problem.x_unit, targets, dtype=np.dtype(self.dtype).type)
             recipe = Recipe(num_steps=START_STEPS, learning_rate=0.01, kl_starts=-1.0, kl_full=0.0)
-            models = [self._started(x, x_unit, targets, likelihood, num_functions, own) for own in seeds]
+            models = [self._started(problem, own) for own in seeds]
             starts = [
                 train(model, data, make_key(own), recipe=recipe).model for model, own in zip(models, seeds, strict=True)
             ]
             with progress_bar(self.verbose) as listener:
                 samples = sample(starts, data, make_key(seed), settings, listener)
-        self._keep_samples(samples, seed, x_unit)
+        self._keep_samples(samples, seed, problem.x_unit)
 
     def _keep_samples(self, samples: Samples, seed: int, x_unit: np.ndarray) -> None:
         chains, length = samples.log_joint.shape

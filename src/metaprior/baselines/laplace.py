@@ -34,17 +34,21 @@ class LaplaceEstimator(MAPEstimator):
     structure: str = "auto"
     num_predict_draws: int = 128
 
+    @property
+    def _is_one_run(self) -> bool:
+        return False
+
     def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
         """Train to the MAP weights, then measure the curvature there."""
-        seed, x_unit = self._begun(x, num_functions)
+        seed, problem = self._begun(x, targets, likelihood, num_functions)
         if self._going_on():
             point = Point(self.model_.weights.values, float(self.prior_scale))  # type: ignore[attr-defined]
             model = Model(point, self.model_.network, self.model_.likelihood)
         else:
-            model = self._started(x, x_unit, targets, likelihood, num_functions, seed)
-        fit = self._trained(model, x_unit, targets, seed)
+            model = self._started(problem, seed)
+        fit = self._trained(model, problem, seed)
         with in_float64():
-            around = self._around(as_float64(fit.model), x_unit, targets)
+            around = self._around(as_float64(fit.model), problem.x_unit, targets)
         self._keep(Fit(as_numpy(around), *fit[1:]), seed)
         self.prior_precision_ = float(np.exp(around.weights.log_precision))  # type: ignore[attr-defined]
 

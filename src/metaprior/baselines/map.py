@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from metaprior.estimators.base import TrainedEstimator
+from metaprior.estimators.base import Problem, TrainedEstimator
 from metaprior.estimators.checks import expect, is_number
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.regressor import RegressorPart
@@ -30,9 +30,7 @@ class NormalPriorEstimator(TrainedEstimator):
 class MAPEstimator(NormalPriorEstimator):
     """The machinery of both estimators; see `MAPRegressor`."""
 
-    def _initial_weights(
-        self, network: Dense, x: np.ndarray, x_unit: np.ndarray, targets: np.ndarray, rng: np.random.Generator
-    ) -> WeightModel:
+    def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
         return Point.initial(network, rng, float(self.prior_scale))
 
 

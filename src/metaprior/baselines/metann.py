@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from metaprior.estimators.base import VariationalEstimator
+from metaprior.estimators.base import Problem, VariationalEstimator
 from metaprior.estimators.checks import expect
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.regressor import RegressorPart
@@ -25,9 +25,7 @@ class MetaNNEstimator(VariationalEstimator):
     weight_noise: str = "gaussian"
     learning_rate_init: float = 0.01
 
-    def _initial_weights(
-        self, network: Dense, x: np.ndarray, x_unit: np.ndarray, targets: np.ndarray, rng: np.random.Generator
-    ) -> WeightModel:
+    def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
         implicit = self.weight_noise == "implicit"
         return MetaNN.initial(network, int(self.latent_dim), int(self.mapping_units), rng, implicit=implicit)
 

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from metaprior.baselines.map import NormalPriorEstimator
-from metaprior.estimators.base import VariationalEstimator
+from metaprior.estimators.base import Problem, VariationalEstimator
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.networks import Dense
@@ -18,9 +18,7 @@ class MFVIEstimator(NormalPriorEstimator, VariationalEstimator):
 
     _: KW_ONLY
 
-    def _initial_weights(
-        self, network: Dense, x: np.ndarray, x_unit: np.ndarray, targets: np.ndarray, rng: np.random.Generator
-    ) -> WeightModel:
+    def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
         return MeanField.initial(network, rng, float(self.prior_scale))
 
 

@@ -9,13 +9,15 @@ that adds some need not write the others again.
 
 import abc
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 import optax
+from jax.sharding import Mesh
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
@@ -23,7 +25,7 @@ from metaprior.compilation import compilation_cache, drop_programs_when_many
 from metaprior.estimators.checks import expect, is_number, is_whole, standard_units, text_columns
 from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore
-from metaprior.inference import ADAM, Data, Draws, Fit, Recipe, make_data, train
+from metaprior.inference import Data, Draws, Fit, Recipe, make_data, row_mesh, train
 from metaprior.likelihoods import Likelihood
 from metaprior.model import Model
 from metaprior.networks import Dense
@@ -55,6 +57,10 @@ class Estimator(BaseEstimator, abc.ABC):
                     "OneHotEncoder) or leave them out."
                 ) from error
             raise
+
+    @abc.abstractmethod
+    def _taken(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Likelihood, int]:
+        """Check the data; return the arguments of `_fit`."""
 
     @abc.abstractmethod
     def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
@@ -121,6 +127,18 @@ class Estimator(BaseEstimator, abc.ABC):
         return np.moveaxis(self._sampled(self._checked(X), n_samples, seed), 0, -1)
 
 
+class Problem(NamedTuple):
+    """What is to be fitted: inputs, raw and in standard units, targets, and how these follow from functions."""
+
+    x: np.ndarray
+    x_unit: np.ndarray
+    targets: np.ndarray
+    likelihood: Likelihood
+    num_functions: int
+    #: which of several starts this is: a period starts from another peak of the spectrum
+    start: int = 0
+
+
 @dataclass(eq=False, repr=False)
 class NetworkEstimator(Estimator):
     """The parameters and the machinery of every estimator that is a network."""
@@ -133,41 +151,33 @@ class NetworkEstimator(Estimator):
     verbose: bool | int = False
 
     @abc.abstractmethod
-    def _initial_weights(
-        self, network: Dense, x: np.ndarray, x_unit: np.ndarray, targets: np.ndarray, rng: np.random.Generator
-    ) -> WeightModel:
-        """Return the weight model before training, for raw and standardised inputs."""
+    def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
+        """Return the weight model before training."""
 
     @abc.abstractmethod
     def _predictive(self, draws: FunctionDraws) -> Predictive:
         """Return what drawn functions say, in the units of the data."""
 
-    def _begun(self, x: np.ndarray, num_functions: int) -> tuple[int, np.ndarray]:
-        """Check the parameters; return the seed of the fit and the inputs in standard units."""
+    def _begun(
+        self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int
+    ) -> tuple[int, Problem]:
+        """Check the parameters; return the seed of the fit and what is to be fitted."""
         self._check_parameters()
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if self._going_on():
             self._check_continued(x.shape[1], num_functions)
         else:
             self.x_offset_, self.x_scale_ = standard_units(x)
-        return seed, self._in_units(x)
+        return seed, Problem(x, self._in_units(x), targets, likelihood, num_functions)
 
     def _in_units(self, x: np.ndarray) -> np.ndarray:
         return (x - self.x_offset_) / self.x_scale_
 
-    def _started(
-        self,
-        x: np.ndarray,
-        x_unit: np.ndarray,
-        targets: np.ndarray,
-        likelihood: Likelihood,
-        num_functions: int,
-        seed: int,
-    ) -> Model:
+    def _started(self, problem: Problem, seed: int) -> Model:
         """Return the model before training."""
-        network = Dense(self._sizes(x.shape[1], num_functions), self.activation)
-        weights = self._initial_weights(network, x, x_unit, targets, np.random.default_rng(seed))
-        return Model(weights, network, likelihood)
+        network = Dense(self._sizes(problem.x.shape[1], problem.num_functions), self.activation)
+        weights = self._initial_weights(network, problem, np.random.default_rng(seed))
+        return Model(weights, network, problem.likelihood)
 
     def _sizes(self, num_features: int, num_functions: int) -> tuple[int, ...]:
         hidden = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=int)).tolist()
@@ -194,6 +204,13 @@ class NetworkEstimator(Estimator):
         key = np.array([seed, 1], np.uint32)
         return self._predictive(self._function_draws(X, n_samples, key, joint=True)).draws()
 
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Compute in the estimator's float type, with the compilation cache on."""
+        drop_programs_when_many()
+        with compilation_cache(), jax.enable_x64(self.dtype == "float64"):
+            yield
+
     def _whole_numbers(self) -> list[tuple[str, int]]:
         """Return the parameters that are whole numbers, each with its lowest value."""
         return []
@@ -216,6 +233,15 @@ class NetworkEstimator(Estimator):
         expect("dtype", self.dtype, "'float32' or 'float64'", self.dtype in DTYPES)
 
 
+class Job(NamedTuple):
+    """One run: the model before it, its data, the rule that may end it, and its seed."""
+
+    model: Model
+    data: Data
+    stop_when: Callable | None
+    seed: int
+
+
 @dataclass(eq=False, repr=False)
 class TrainedEstimator(NetworkEstimator):
     """A network that is trained by its ELBO."""
@@ -230,16 +256,27 @@ class TrainedEstimator(NetworkEstimator):
     n_iter_no_change: int = 5
     tol: float = 0.0
     warm_start: bool = False
+    devices: int | str | None = None
 
     def _going_on(self) -> bool:
         return self.warm_start and hasattr(self, "model_")
 
     def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
         """Build or continue a model and train it."""
-        seed, x_unit = self._begun(x, num_functions)
-        going_on = self._going_on()
-        model = self.model_ if going_on else self._started(x, x_unit, targets, likelihood, num_functions, seed)
-        self._keep(self._trained(model, x_unit, targets, seed), seed)
+        seed, problem = self._begun(x, targets, likelihood, num_functions)
+        model = self.model_ if self._going_on() else self._started(problem, seed)
+        self._keep(self._trained(model, problem, seed), seed)
+
+    def _job(self, problem: Problem, seed: int) -> Job:
+        """Return what training needs, for several that train side by side."""
+        model = self.model_ if self._going_on() else self._started(problem, seed)
+        with self._computing():
+            return Job(model, *self._split(problem, seed), seed)
+
+    @property
+    def _is_one_run(self) -> bool:
+        """Whether a fit is one run of training and nothing else."""
+        return True
 
     def _recipe(self) -> Recipe:
         """Return how training goes."""
@@ -253,21 +290,25 @@ class TrainedEstimator(NetworkEstimator):
         """Return how many rows and draws a step takes."""
         return Draws(self._batch_size(num_rows), 1, 1)
 
-    def _trained(self, model: Model, x_unit: np.ndarray, targets: np.ndarray, seed: int) -> Fit:
-        drop_programs_when_many()
-        with compilation_cache(), jax.enable_x64(self.dtype == "float64"):
-            data, stop_when = self._split(x_unit, targets, seed)
+    def _trained(self, model: Model, problem: Problem, seed: int) -> Fit:
+        with self._computing():
+            data, stop_when = self._split(problem, seed)
             with progress_bar(self.verbose) as listener:
                 return train(
                     model,
                     data,
                     make_key(seed),
                     recipe=self._recipe(),
-                    draws=self._draws_a_step(len(x_unit)),
-                    optimiser=ADAM if self.optimizer is None else self.optimizer,
+                    draws=self._draws_a_step(len(problem.x)),
+                    optimiser=self.optimizer,
                     listener=listener,
                     stop_when=stop_when,
+                    mesh=self._mesh(),
                 )
+
+    def _mesh(self) -> Mesh | None:
+        """Return the devices that the rows of a step are spread over; None for one device."""
+        return None if self.devices is None else row_mesh(None if self.devices == "all" else int(self.devices))
 
     def _keep(self, fit: Fit, seed: int) -> None:
         """Store the result as NumPy arrays: it pickles, and nothing of it lives on a device."""
@@ -282,9 +323,9 @@ class TrainedEstimator(NetworkEstimator):
             return None if num_rows <= FULL_BATCH else AUTO_BATCH
         return None if int(self.batch_size) >= num_rows else int(self.batch_size)
 
-    def _split(self, x: np.ndarray, targets: np.ndarray, seed: int) -> tuple[Data, Callable | None]:
+    def _split(self, problem: Problem, seed: int) -> tuple[Data, Callable | None]:
         """Return the data to train on and the rule that may end the run early."""
-        dtype = np.dtype(self.dtype).type
+        dtype, x, targets = np.dtype(self.dtype).type, problem.x_unit, problem.targets
         if not self.early_stopping:
             rule = FlatElbo(self.tol, self.n_iter_no_change, len(x)) if self.tol > 0 else None
             return make_data(x, targets, dtype=dtype), rule
@@ -315,6 +356,8 @@ class TrainedEstimator(NetworkEstimator):
             "a number between 0 and 1",
             is_number(fraction) and 0 < fraction < 1,
         )
+        known = self.devices is None or self.devices == "all" or (is_whole(self.devices) and int(self.devices) >= 1)
+        expect("devices", self.devices, "None, a number of devices or 'all'", known)
         is_optax = self.optimizer is None or (hasattr(self.optimizer, "init") and hasattr(self.optimizer, "update"))
         expect("optimizer", self.optimizer, "an optax optimiser, or None for Adam", is_optax)
 

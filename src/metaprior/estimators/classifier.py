@@ -8,7 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from metaprior.estimators.base import Estimator
-from metaprior.likelihoods import Bernoulli, Categorical
+from metaprior.likelihoods import Bernoulli, Categorical, Likelihood
 from metaprior.prediction import FunctionDraws, Predictive
 
 
@@ -30,6 +30,11 @@ class ClassifierPart(ClassifierMixin, Estimator):
         -------
         self
         """
+        self._fit(*self._taken(X, y))
+        return self
+
+    def _taken(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Likelihood, int]:
+        """Check the data; return the arguments of `_fit`."""
         X, y = self._checked(X, y)
         check_classification_targets(y)
         classes, labels = np.unique(column_or_1d(y, warn=True), return_inverse=True)
@@ -38,9 +43,8 @@ class ClassifierPart(ClassifierMixin, Estimator):
         if self._going_on() and not np.array_equal(classes, self.classes_):
             raise ValueError(f"warm_start: expected the classes of the last fit, {self.classes_}; got {classes}.")
         self.classes_ = classes
-        likelihood = Bernoulli() if len(classes) == 2 else Categorical()
-        self._fit(X, labels[:, None].astype(np.float64), likelihood, 1 if len(classes) == 2 else len(classes))
-        return self
+        likelihood: Likelihood = Bernoulli() if len(classes) == 2 else Categorical()
+        return X, labels[:, None].astype(np.float64), likelihood, 1 if len(classes) == 2 else len(classes)
 
     def _predictive(self, draws: FunctionDraws) -> Predictive:
         return Predictive(draws, np.zeros(1), np.ones(1), flat=True)

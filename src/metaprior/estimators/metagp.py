@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from metaprior import kernels
-from metaprior.estimators.base import VariationalEstimator, expect_auto_or_whole
+from metaprior.estimators.base import Problem, VariationalEstimator, expect_auto_or_whole
 from metaprior.estimators.checks import is_whole
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.data_kernel import for_standardised
 from metaprior.estimators.regressor import RegressorPart
+from metaprior.estimators.together import trained_together
 from metaprior.inference import Draws, Fit
 from metaprior.inputs import Projection
 from metaprior.kernels import Kernel
+from metaprior.likelihoods import Likelihood
 from metaprior.mapping import Conditional, conditional_named
 from metaprior.model import Model
 from metaprior.networks import Dense
@@ -46,13 +48,28 @@ class MetaGPEstimator(VariationalEstimator):
     local_layers: Sequence[int] | None = None
     heteroscedastic_weights: bool = False
     num_weight_draws: int = 1
+    num_restarts: int = 0
 
-    def _initial_weights(
-        self, network: Dense, x: np.ndarray, x_unit: np.ndarray, targets: np.ndarray, rng: np.random.Generator
-    ) -> WeightModel:
-        spec = self._spec(x, targets)
-        spec = dataclasses.replace(spec, num_inducing=self._num_inducing(spec, network, len(x)))
-        return initial_metagp(spec, network, x_unit, rng)
+    def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
+        spec = self._spec(problem)
+        spec = dataclasses.replace(spec, num_inducing=self._num_inducing(spec, network, len(problem.x)))
+        return initial_metagp(spec, network, problem.x_unit, rng)
+
+    @property
+    def _is_one_run(self) -> bool:
+        return int(self.num_restarts) == 0
+
+    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
+        """Train from one start, or from several side by side and keep the one with the highest ELBO."""
+        if self._is_one_run or self._going_on():
+            super()._fit(x, targets, likelihood, num_functions)
+            return
+        seed, problem = self._begun(x, targets, likelihood, num_functions)
+        starts = [problem._replace(start=start) for start in range(1 + int(self.num_restarts))]
+        jobs = [self._job(own, seed + own.start) for own in starts]
+        fits = trained_together(self, jobs)
+        best = int(np.argmax([np.mean(fit.history["elbo"][-len(fit.history["elbo"]) // 10 :]) for fit in fits]))
+        self._keep(fits[best], jobs[best].seed)
 
     def _keep(self, fit: Fit, seed: int) -> None:
         super()._keep(fit, seed)
@@ -68,7 +85,7 @@ class MetaGPEstimator(VariationalEstimator):
         """Return the kernels of a weight's two ends where the user names none."""
         return kernels.RBF(), kernels.RBF()
 
-    def _spec(self, x: np.ndarray, targets: np.ndarray) -> MetaGPSpec:
+    def _spec(self, problem: Problem) -> MetaGPSpec:
         """Return the prior that the parameters describe, in standardised units."""
         pair = self.weight_kernel if isinstance(self.weight_kernel, tuple) else (self.weight_kernel,) * 2
         if len(pair) != 2:
@@ -85,7 +102,7 @@ class MetaGPEstimator(VariationalEstimator):
             latent_dim=int(self.latent_dim),
             kernel_in=kernel_in,
             kernel_out=kernel_out,
-            input_kernel=self._input_kernel(x, targets, projection),
+            input_kernel=self._input_kernel(problem, projection),
             projection=projection,
             local_layers=None if self.local_layers is None else tuple(np.atleast_1d(self.local_layers).tolist()),
             mapping=self.mapping,
@@ -94,7 +111,7 @@ class MetaGPEstimator(VariationalEstimator):
             jitter=JITTER[self.dtype],
         )
 
-    def _input_kernel(self, x: np.ndarray, targets: np.ndarray, projection: Projection | None) -> Kernel | None:
+    def _input_kernel(self, problem: Problem, projection: Projection | None) -> Kernel | None:
         if self.input_kernel is None:
             return None
         kernel = kernels.named(self.input_kernel, "input_kernel")
@@ -102,7 +119,7 @@ class MetaGPEstimator(VariationalEstimator):
             if kernel.unknown_periods():
                 raise ValueError("input_kernel: with an input_projection, give the period (in projected units).")
             return kernel
-        return for_standardised(kernel, x, targets, self.x_scale_)
+        return for_standardised(kernel, problem.x, problem.targets, self.x_scale_, problem.start)
 
     def _num_inducing(self, spec: MetaGPSpec, network: Dense, num_rows: int) -> int:
         """Return the number of inducing codes; no mapping needs more than it has codes of weights (at every row)."""
@@ -121,7 +138,7 @@ class MetaGPEstimator(VariationalEstimator):
         return int(self.num_inducing)
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
-        return [*super()._whole_numbers(), ("latent_dim", 1), ("num_weight_draws", 1)]
+        return [*super()._whole_numbers(), ("latent_dim", 1), ("num_weight_draws", 1), ("num_restarts", 0)]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -175,6 +192,9 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
         Draws of the latents a step, and of the weights for each.
     num_predict_draws : int, default=128
         Draws that predictions mix; fixed when the fit ends.
+    num_restarts : int, default=0
+        Fits from that many further starts, side by side in one program; the highest ELBO wins. A period that is not
+        given starts from another peak of the spectrum each time.
     early_stopping : bool, default=False
         Hold out `validation_fraction` and stop when its score has not risen by `tol` for `n_iter_no_change` looks
         (one every 100 steps).
@@ -184,6 +204,8 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
         The type that training computes in; predictions are float64.
     warm_start : bool, default=False
         Let `fit` go on from the last fit.
+    devices : int, "all" or None, default=None
+        Devices that the rows of a step are spread over; None: one. "all" reaches over the hosts of `jax.distributed`.
     random_state : int, RandomState or None, default=None
     verbose : bool, default=False
         Show a progress bar with the ELBO and its terms on stderr.

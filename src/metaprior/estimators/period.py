@@ -12,16 +12,17 @@ MAX_ROWS = 2000
 MAX_FREQUENCIES = 20000
 
 
-def starting_periods(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def starting_periods(x: np.ndarray, y: np.ndarray, peak: int = 0) -> np.ndarray:
     """Return, for every column of x, the period that explains most of y's variance.
 
+    `peak` 1 is the next best of the spectrum's peaks, and so on; where there are fewer, the last.
     Cost N (N + range) a column; at most `MAX_ROWS` rows, evenly chosen, are used.
     """
     keep = np.linspace(0, len(x) - 1, min(len(x), MAX_ROWS)).astype(int)
-    return np.array([_starting_period(column, y[keep]) for column in x[keep].T])
+    return np.array([_starting_period(column, y[keep], peak) for column in x[keep].T])
 
 
-def _starting_period(x: np.ndarray, y: np.ndarray) -> float:
+def _starting_period(x: np.ndarray, y: np.ndarray, peak: int) -> float:
     spread = np.ptp(x)
     distinct = len(np.unique(x))
     if spread == 0 or distinct < 4:
@@ -31,13 +32,21 @@ def _starting_period(x: np.ndarray, y: np.ndarray) -> float:
     count = min(int(OVERSAMPLING * (highest - lowest) * spread) + 2, MAX_FREQUENCIES)
     frequencies = np.linspace(lowest, max(highest, 2 * lowest), count)
     power = _power(x, y, frequencies)
-    best = int(np.argmax(power))
+    peaks = _peaks(power)
+    best = int(peaks[min(peak, len(peaks) - 1)])
     if 0 < best < count - 1:  # the vertex of the parabola through the peak and its neighbours
         left, middle, right = power[best - 1 : best + 2]
         curvature = left - 2 * middle + right
         shift = 0.5 * (left - right) / curvature if curvature < 0 else 0.0
         return 1.0 / (frequencies[best] + shift * (frequencies[1] - frequencies[0]))
     return 1.0 / frequencies[best]
+
+
+def _peaks(power: np.ndarray) -> np.ndarray:
+    """Return the places of the local maxima (the ends among them), highest first."""
+    walled = np.concatenate([[-np.inf], power, [-np.inf]])
+    places = np.flatnonzero((power >= walled[:-2]) & (power > walled[2:]))
+    return places[np.argsort(-power[places], kind="stable")]
 
 
 def _power(x: np.ndarray, y: np.ndarray, frequencies: np.ndarray) -> np.ndarray:

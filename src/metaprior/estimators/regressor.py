@@ -47,6 +47,11 @@ class GaussianRegressorPart(RegressorMixin, Estimator):
         -------
         self
         """
+        self._fit(*self._taken(X, y))
+        return self
+
+    def _taken(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Likelihood, int]:
+        """Check the data; return the arguments of `_fit`."""
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         y = np.asarray(y, np.float64)
         flat, columns = y.ndim == 1, y.reshape(len(y), -1)
@@ -55,8 +60,7 @@ class GaussianRegressorPart(RegressorMixin, Estimator):
             self.y_offset_, self.y_scale_ = self._target_units(columns)
         likelihood = self._likelihood()
         self._flat = flat
-        self._fit(X, (columns - self.y_offset_) / self.y_scale_, likelihood, columns.shape[1])
-        return self
+        return X, (columns - self.y_offset_) / self.y_scale_, likelihood, columns.shape[1]
 
     def _check_targets(self, columns: np.ndarray) -> None:
         """Say so where targets are not of the kind that the likelihood knows; any number is Gaussian."""

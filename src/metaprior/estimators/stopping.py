@@ -10,7 +10,7 @@ import numpy as np
 
 from metaprior.inference import Batch, Data
 from metaprior.inference.elbo import elbo_terms
-from metaprior.inference.training import STRETCH
+from metaprior.inference.steps import STRETCH
 from metaprior.model import Model
 from metaprior.noise import sample_noise
 

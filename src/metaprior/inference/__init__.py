@@ -1,17 +1,11 @@
 """Inference: the ELBO, the recipe and the compiled training loop."""
 
+from metaprior.inference.data import Data, Draws, make_data
+from metaprior.inference.devices import row_mesh
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
 from metaprior.inference.recipe import Recipe
-from metaprior.inference.training import (
-    ADAM,
-    ConvergenceTrouble,
-    Data,
-    Draws,
-    Fit,
-    Progress,
-    make_data,
-    train,
-)
+from metaprior.inference.steps import ADAM
+from metaprior.inference.training import ConvergenceTrouble, Fit, Progress, train, train_many
 
 __all__ = [
     "ADAM",
@@ -25,5 +19,7 @@ __all__ = [
     "elbo",
     "elbo_terms",
     "make_data",
+    "row_mesh",
     "train",
+    "train_many",
 ]

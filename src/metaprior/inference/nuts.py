@@ -16,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from metaprior.inference.data import Data
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
-from metaprior.inference.training import Data, Progress
+from metaprior.inference.training import Progress
 from metaprior.model import Model, release_times
 from metaprior.noise import Noise
 

@@ -1,12 +1,14 @@
-"""Training: one compiled loop over steps, called in stretches so that progress shows and a bad turn can be undone.
+"""Training: the compiled loop called in stretches, so that progress shows and a bad turn can be undone.
 
-The loop is compiled once for the shapes of a run; the number of steps, the data, the rates and the recipe are values.
 A stretch that ends non-finite is thrown away: training goes on from the last good state with half the step.
+Runs of one shape (seeds, splits, restarts) can go side by side in one program, each as it would go alone.
 """
 
+import abc
+import dataclasses
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -14,47 +16,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.typing import DTypeLike
-from jaxtyping import Array, Float, Int, Key
+from jax.sharding import Mesh
+from jaxtyping import Array, Key
 
-from metaprior.inference.elbo import Batch, elbo, elbo_terms
+from metaprior.inference import steps
+from metaprior.inference.data import Data, Draws, padded
+from metaprior.inference.devices import placed, replicated
 from metaprior.inference.recipe import Recipe
-from metaprior.leaves import Leaf
-from metaprior.model import Model, projected, release_times
-from metaprior.noise import Noise, sample_noise, step_key
+from metaprior.inference.steps import STRETCH, adam_for, stacked_states, start_state, state_of
+from metaprior.model import Model
 
-#: Steps between two looks at the run from outside the compiled loop.
-STRETCH = 100
 #: How often a run may turn non-finite before it is given up.
 MAX_RETREATS = 8
 
-
-class Data(eqx.Module):
-    """Rows padded to a size that is met often; `num_rows` of them, with their weights, are real."""
-
-    x: Float[Leaf, "N D"]
-    y: Float[Leaf, "N P"]
-    weight: Float[Leaf, " N"]
-    num_rows: Int[Leaf, ""]
-
-
-class Draws(NamedTuple):
-    """How many rows and draws a step takes: `batch_size` None is all rows; S of z, J of w for each."""
-
-    batch_size: int | None = None
-    num_latent: int = 4
-    num_weight: int = 1
-
-
 _RECIPE, _DRAWS = Recipe(), Draws()
 
-
-class State(eqx.Module):
-    """Where a run is."""
-
-    model: Model
-    optimiser: optax.OptState
-    step: Int[Array, ""]
+History = dict[str, np.ndarray]
 
 
 class Progress(NamedTuple):
@@ -66,117 +43,103 @@ class Progress(NamedTuple):
     seconds: float
 
 
+Listener = Callable[[Progress], None]
+StopRule = Callable[[Model, History], bool]
+
+
 class Fit(NamedTuple):
     """The end of a run: the model, the terms of every step, and what happened on the way."""
 
     model: Model
-    history: dict[str, np.ndarray]
+    history: History
     num_steps: int
     retreats: int
     jitter: float
     converged: bool
 
 
-#: Adam's direction; the recipe gives the rate.
-ADAM = optax.flatten(optax.chain(optax.scale_by_adam(b1=0.9, b2=0.99), optax.scale(-1.0)))
+@dataclasses.dataclass
+class Run:
+    """What happened to a run so far."""
+
+    key: Key[Array, ""]
+    backoff: float = 1.0
+    retreats: int = 0
+    history: list[History] = dataclasses.field(default_factory=list)
+    ended: Fit | None = None
+
+    def retreat(self, step: int) -> None:
+        """Go on from the last good state with half the step and other numbers; give up where that does not help."""
+        self.retreats, self.backoff = self.retreats + 1, self.backoff / 2
+        _warn_of_retreat(step, self.backoff, self.retreats)
+        self.key = jax.random.fold_in(self.key, self.retreats)
+
+    def end(self, model: Model, converged: bool) -> None:
+        """Keep the model and what led to it."""
+        terms = joined(self.history)
+        jitter = float(np.max(terms.pop("jitter"), initial=0.0))
+        _report_jitter(model, jitter)
+        self.ended = Fit(model, terms, len(terms["elbo"]), self.retreats, jitter, converged)
 
 
-def padded_size(num_rows: int) -> int:
-    """Return the next size of a coarse ladder (two sizes an octave), so that growing data seldom recompile."""
-    size = 16
-    while size < num_rows:
-        size = size * 3 // 2 if (size & (size - 1)) == 0 else size * 4 // 3
-    return size
+class _Program(abc.ABC):
+    """The compiled loop of one run, or of several side by side."""
+
+    state: steps.State
+
+    @abc.abstractmethod
+    def advance(self, runs: Sequence[Run], values: Recipe, stop: int) -> tuple[steps.State, list[History]]:
+        """Return the state after the steps up to `stop`, and every run's terms."""
+
+    @abc.abstractmethod
+    def of(self, state: steps.State, index: int) -> steps.State:
+        """Return the state of one run."""
 
 
-def make_data(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None, dtype: type = np.float32) -> Data:
-    """Pad rows to the ladder and give the data their type."""
-    num_rows = x.shape[0]
-    extra = padded_size(num_rows) - num_rows
-    weight = np.ones(num_rows) if weight is None else weight
-    return Data(
-        np.pad(np.asarray(x, dtype), ((0, extra), (0, 0))),
-        np.pad(np.asarray(y, dtype), ((0, extra), (0, 0))),
-        np.pad(np.asarray(weight, dtype), (0, extra)),
-        np.asarray(num_rows, np.int32),
-    )
+class _Alone(_Program):
+    """One run, on one device or with its rows spread over a mesh."""
+
+    def __init__(
+        self, model: Model, data: Data, draws: Draws, optimiser: optax.GradientTransformation, mesh: Mesh | None
+    ) -> None:
+        state = start_state(model, optimiser, data.x.dtype)
+        self.state = state if mesh is None else replicated(state, mesh)
+        self.data = data if mesh is None else placed(data, draws, mesh)
+        self.draws, self.optimiser, self.mesh = draws, optimiser, mesh
+
+    def advance(self, runs: Sequence[Run], values: Recipe, stop: int) -> tuple[steps.State, list[History]]:
+        backoff, rest = np.float32(runs[0].backoff), (self.draws, self.optimiser, self.mesh)
+        state, records = steps.stretch(self.state, runs[0].key, self.data, values, backoff, np.int32(stop), *rest)
+        return state, [{name: np.asarray(values) for name, values in records.items()}]
+
+    def of(self, state: steps.State, index: int) -> steps.State:
+        return state
 
 
-def choose_batch(key: Key[Array, ""], data: Data, batch_size: int | None) -> Batch:
-    """Return all rows, or rows drawn with replacement and weighted so that sums are unbiased for the whole."""
-    if batch_size is None or batch_size >= data.x.shape[0]:
-        return Batch(data.x, data.y, data.weight)
-    rows = jax.random.randint(key, (batch_size,), 0, data.num_rows)
-    scale = data.num_rows.astype(data.weight.dtype) / batch_size
-    return Batch(data.x[rows], data.y[rows], data.weight[rows] * scale)
+class _Together(_Program):
+    """Several runs of one shape, each with its own data."""
 
+    def __init__(
+        self,
+        models: Sequence[Model],
+        data: Sequence[Data],
+        draws: Draws,
+        optimiser: optax.GradientTransformation,
+    ) -> None:
+        size = max(own.x.shape[0] for own in data)
+        self.data = jax.tree.map(lambda *leaves: np.stack(leaves), *[padded(own, size) for own in data])
+        self.state = stacked_states([start_state(model, optimiser, self.data.x.dtype) for model in models])
+        self.draws, self.optimiser = draws, optimiser
 
-def start_state(model: Model, optimiser: optax.GradientTransformation, dtype: DTypeLike) -> State:
-    """Return the state before the first step, all leaves in one float type."""
-    model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype) if eqx.is_inexact_array_like(leaf) else leaf, model)
-    return State(model, _start_optimiser(optimiser, model), jnp.zeros((), jnp.int32))
+    def advance(self, runs: Sequence[Run], values: Recipe, stop: int) -> tuple[steps.State, list[History]]:
+        keys, backoffs = jnp.stack([run.key for run in runs]), np.array([run.backoff for run in runs], np.float32)
+        rest = (values, backoffs, np.int32(stop), self.draws, self.optimiser)
+        state, records = steps.stretch_of_many(self.state, keys, self.data, *rest)
+        wide = {name: np.asarray(values) for name, values in records.items()}
+        return state, [{name: values[index] for name, values in wide.items()} for index in range(len(runs))]
 
-
-@eqx.filter_jit
-def _start_optimiser(optimiser: optax.GradientTransformation, model: Model) -> optax.OptState:
-    return optimiser.init(eqx.filter(model, eqx.is_inexact_array))
-
-
-def _loss(model: Model, noise: Noise, batch: Batch, num_rows: Array, kl_weight: Array) -> tuple:
-    terms, jitter = elbo_terms(model, noise, batch)
-    # per datum, so that rates mean the same for all sizes of data
-    return -elbo(terms, kl_weight) / num_rows, {**terms, "jitter": jitter}
-
-
-def one_step(
-    state: State,
-    key: Array,
-    data: Data,
-    recipe: Recipe,
-    backoff: Leaf,
-    draws: Draws,
-    optimiser: optax.GradientTransformation,
-) -> tuple[State, dict[str, Array]]:
-    """Return the state after one step and the step's terms."""
-    progress, dtype = recipe.progress(state.step), data.x.dtype
-    key = step_key(key, state.step)
-    batch = choose_batch(jax.random.fold_in(key, 1), data, draws.batch_size)
-    sizes = state.model.weights.sizes()
-    noise = sample_noise(key, sizes, batch.x.shape[0], draws.num_latent, draws.num_weight, dtype)
-    noise = noise.tempered(recipe.temperature(progress).astype(dtype))
-    kl_weight = recipe.kl_weight(progress).astype(dtype)
-    grads, terms = eqx.filter_grad(_loss, has_aux=True)(state.model, noise, batch, data.num_rows, kl_weight)
-    direction, optimiser_state = optimiser.update(grads, state.optimiser, state.model)
-    rate = (recipe.rate(progress) * backoff).astype(dtype)
-    held = jax.tree.map(lambda d, t: jnp.where(progress >= t, d, 0), direction, release_times(state.model))
-    model = projected(eqx.apply_updates(state.model, jax.tree.map(lambda d: rate * d, held)))
-    return State(model, optimiser_state, state.step + 1), terms
-
-
-@eqx.filter_jit
-def _stretch(
-    state: State,
-    key: Array,
-    data: Data,
-    recipe: Recipe,
-    backoff: Leaf,
-    stop: Leaf,
-    draws: Draws,
-    optimiser: optax.GradientTransformation,
-) -> tuple[State, dict[str, Array]]:
-    """Run steps up to `stop` (at most STRETCH); return the state and the terms of each."""
-    arrays, static = eqx.partition(state, eqx.is_array)
-    names = ["log_likelihood", *jax.eval_shape(state.model.weights.kl), "jitter"]
-    records = {name: jnp.zeros(STRETCH, data.x.dtype) for name in names}
-
-    def body(index: Array, carry: tuple) -> tuple:
-        arrays, records = carry
-        new, terms = one_step(eqx.combine(arrays, static), key, data, recipe, backoff, draws, optimiser)
-        records = {name: records[name].at[index].set(terms[name]) for name in names}
-        return eqx.filter(new, eqx.is_array), records
-
-    arrays, records = jax.lax.fori_loop(0, stop - state.step, body, (arrays, records))
-    return eqx.combine(arrays, static), records
+    def of(self, state: steps.State, index: int) -> steps.State:
+        return state_of(state, index)
 
 
 def train(
@@ -186,43 +149,102 @@ def train(
     *,
     recipe: Recipe = _RECIPE,
     draws: Draws = _DRAWS,
-    optimiser: optax.GradientTransformation = ADAM,
-    listener: Callable[[Progress], None] | None = None,
-    stop_when: Callable[[Model, dict[str, np.ndarray]], bool] | None = None,
+    optimiser: optax.GradientTransformation | None = None,
+    listener: Listener | None = None,
+    stop_when: StopRule | None = None,
+    mesh: Mesh | None = None,
 ) -> Fit:
     """Fit a model by maximising its ELBO.
 
-    `listener` is told after every stretch; `stop_when` is asked then, once the recipe has let everything in, whether
-    the run may end early.
+    `optimiser` None is Adam. `listener` is told after every stretch; `stop_when` is asked then, once the recipe has
+    let everything in, whether the run may end early. A `mesh` (`inference.row_mesh`) spreads the rows of every step.
     """
-    state = start_state(model, optimiser, data.x.dtype)
-    num_steps = int(recipe.num_steps)
+    program = _Alone(model, data, draws, adam_for(model) if optimiser is None else optimiser, mesh)
+    return _driven(program, [Run(key)], recipe, listener, [stop_when])[0]
+
+
+def train_many(
+    models: Sequence[Model],
+    data: Sequence[Data],
+    keys: Sequence[Key[Array, ""]],
+    *,
+    recipe: Recipe = _RECIPE,
+    draws: Draws = _DRAWS,
+    optimiser: optax.GradientTransformation | None = None,
+    listener: Listener | None = None,
+    stop_when: Sequence[StopRule | None] | None = None,
+) -> list[Fit]:
+    """Fit models of one shape side by side in one compiled program: seeds, splits, restarts.
+
+    Each run is what `train` with its model, data (padded to the longest) and key gives, up to the order of sums. The
+    listener is told the means over runs; a run that its rule ends keeps the model it had then.
+    """
+    if not len(models) == len(data) == len(keys) > 0:
+        raise ValueError(
+            f"expected as many models as data and keys, and at least one; got {len(models)}, {len(data)}, {len(keys)}."
+        )
+    program = _Together(models, data, draws, adam_for(models[0]) if optimiser is None else optimiser)
+    rules = [None] * len(models) if stop_when is None else stop_when
+    return _driven(program, [Run(key) for key in keys], recipe, listener, rules)
+
+
+def _driven(
+    program: _Program,
+    runs: Sequence[Run],
+    recipe: Recipe,
+    listener: Listener | None,
+    rules: Sequence[StopRule | None],
+) -> list[Fit]:
+    """Call the compiled loop, stretch after stretch, until all runs have ended."""
+    num_steps, begun = int(recipe.num_steps), time.perf_counter()
     values = Recipe(*[np.asarray(v, np.float32) for v in recipe])
-    history: list[dict[str, np.ndarray]] = []
-    backoff, retreats, converged, begun = 1.0, 0, False, time.perf_counter()
-    while int(state.step) < num_steps and not converged:
-        first, last = int(state.step), min(int(state.step) + STRETCH, num_steps)
-        new, records = _stretch(state, key, data, values, np.float32(backoff), np.int32(last), draws, optimiser)
-        if not _finite((new.model, records)):
-            retreats, backoff = retreats + 1, backoff / 2
-            _retreat(first, backoff, retreats)
-            key = jax.random.fold_in(key, retreats)
+    settles = max(float(recipe.noise_full), float(recipe.kl_full))
+    while int(program.state.step) < num_steps and not all(run.ended for run in runs):
+        first = int(program.state.step)
+        last = min(first + STRETCH, num_steps)
+        new, records = program.advance(runs, values, last)
+        if _retreated(program, new, records, runs, first):
             continue
-        state = new
-        history.append({name: np.asarray(value)[: last - first] for name, value in records.items()})
+        program.state = new
+        for run, record in zip(runs, records, strict=True):
+            run.history.append({name: terms[: last - first] for name, terms in record.items()})
         if listener is not None:
-            terms = {name: float(np.mean(value)) for name, value in history[-1].items()}
-            listener(Progress(last, num_steps, terms, time.perf_counter() - begun))
-        settled = last / num_steps >= max(float(recipe.noise_full), float(recipe.kl_full))
-        if stop_when is not None and settled:
-            converged = stop_when(state.model, joined(history))
-    terms_by_step = joined(history)
-    jitter = float(np.max(terms_by_step.pop("jitter"), initial=0.0))
-    _report_jitter(state.model, jitter)
-    return Fit(state.model, terms_by_step, int(state.step), retreats, jitter, converged)
+            listener(Progress(last, num_steps, _last_means(runs), time.perf_counter() - begun))
+        if last / num_steps >= settles:
+            _end_early(program, runs, rules)
+    for index, run in enumerate(runs):
+        if run.ended is None:
+            run.end(program.of(program.state, index).model, converged=False)
+    return [run.ended for run in runs if run.ended is not None]
 
 
-def joined(history: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def _retreated(program: _Program, new: steps.State, records: Sequence[History], runs: Sequence[Run], step: int) -> bool:
+    """Send runs that have turned non-finite back; return whether there are any."""
+    bad = [
+        run
+        for index, run in enumerate(runs)
+        if run.ended is None and not _finite((program.of(new, index).model, records[index]))
+    ]
+    for run in bad:
+        run.retreat(step)
+    return bool(bad)
+
+
+def _end_early(program: _Program, runs: Sequence[Run], rules: Sequence[StopRule | None]) -> None:
+    for index, (run, rule) in enumerate(zip(runs, rules, strict=True)):
+        if rule is not None and run.ended is None:
+            model = program.of(program.state, index).model
+            if rule(model, joined(run.history)):
+                run.end(model, converged=True)
+
+
+def _last_means(runs: Sequence[Run]) -> dict[str, float]:
+    """Return the mean of every term over the last stretch and all runs."""
+    last = [run.history[-1] for run in runs]
+    return {name: float(np.mean([terms[name] for terms in last])) for name in last[0]}
+
+
+def joined(history: list[History]) -> History:
     """Return every term as one array over steps, the ELBO (with its KL in full) among them."""
     if not history:
         return {"jitter": np.zeros(0), "elbo": np.zeros(0)}
@@ -240,7 +262,7 @@ class ConvergenceTrouble(UserWarning):
     """A run met a numerical difficulty and dealt with it."""
 
 
-def _retreat(step: int, backoff: float, retreats: int) -> None:
+def _warn_of_retreat(step: int, backoff: float, retreats: int) -> None:
     if retreats > MAX_RETREATS:
         raise FloatingPointError(
             f"training turned non-finite {retreats} times near step {step}, even with the step size cut to "

@@ -1,0 +1,99 @@
+"""The models that are measured, and their training steps as the library runs them."""
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+import optax
+
+from metaprior import kernels
+from metaprior.inference import Draws, Recipe, make_data, steps
+from metaprior.inference.data import Data
+from metaprior.likelihoods import Categorical, Gaussian, Likelihood
+from metaprior.mapping import Conditional, Pathwise
+from metaprior.model import Model
+from metaprior.networks import Dense
+from metaprior.noise import make_key
+from metaprior.weights import MeanField, MetaGPSpec, Point, initial_metagp
+
+#: Inducing codes and size of the latents, as in the paper.
+NUM_INDUCING, LATENT_DIM = 50, 2
+BATCH = 128
+
+
+def images(num_rows: int = 512, num_classes: int = 10, seed: int = 0) -> Data:
+    """Return numbers of the size and range of standardised images, with labels: time does not depend on values."""
+    rng = np.random.default_rng(seed)
+    return make_data(rng.standard_normal((num_rows, 784)), rng.integers(num_classes, size=(num_rows, 1)))
+
+
+def sinusoid(num_rows: int = 100, seed: int = 0) -> Data:
+    """Return the rows of the demo's size."""
+    x = np.random.default_rng(seed).uniform(-2, 2, (num_rows, 1))
+    return make_data(x, np.sin(2 * np.pi * 0.6 * x))
+
+
+def metagp(
+    sizes: tuple[int, ...],
+    data: Data,
+    likelihood: Likelihood | None = None,
+    *,
+    local: bool = True,
+    conditional: Conditional | None = None,
+    projection_dims: int | None = None,
+    activation: str = "relu",
+    seed: int = 0,
+) -> Model:
+    """Return a MetaGP, local in all layers unless told otherwise."""
+    from metaprior import Projection
+
+    network = Dense(sizes, activation)
+    projection = None if projection_dims is None else Projection((projection_dims,))
+    spec = MetaGPSpec(
+        latent_dim=LATENT_DIM,
+        num_inducing=NUM_INDUCING,
+        input_kernel=kernels.RBF().bound_to(projection_dims or sizes[0]) if local else None,
+        projection=projection if local else None,
+        conditional=Pathwise() if conditional is None else conditional,
+    )
+    weights = initial_metagp(spec, network, np.asarray(data.x), np.random.default_rng(seed))
+    return Model(weights, network, likelihood or Categorical())
+
+
+def mean_field(sizes: tuple[int, ...], likelihood: Likelihood | None = None, activation: str = "relu") -> Model:
+    """Return a network with mean-field weights."""
+    network = Dense(sizes, activation)
+    return Model(MeanField.initial(network, np.random.default_rng(0)), network, likelihood or Categorical())
+
+
+def point(sizes: tuple[int, ...], likelihood: Likelihood | None = None, activation: str = "relu") -> Model:
+    """Return a network with point weights."""
+    network = Dense(sizes, activation)
+    return Model(Point.initial(network, np.random.default_rng(0)), network, likelihood or Categorical())
+
+
+def gaussian() -> Likelihood:
+    """Return the likelihood of one target."""
+    return Gaussian(np.log([0.1]))
+
+
+def training(
+    model: Model,
+    data: Data,
+    num_steps: int,
+    draws: Draws,
+    optimiser: optax.GradientTransformation | None = None,
+) -> Callable[[], None]:
+    """Return a program that makes `num_steps` steps of the library's own loop, at full noise and KL."""
+    optimiser = steps.adam_for(model) if optimiser is None else optimiser
+    state = steps.start_state(model, optimiser, np.float32)
+    recipe = Recipe(*[np.asarray(v, np.float32) for v in Recipe(num_steps=steps.STRETCH, begins=0.8)])
+    data = jax.device_put(data)
+
+    def call() -> None:
+        new, _ = steps.stretch(
+            state, make_key(0), data, recipe, np.float32(1), np.int32(num_steps), draws, optimiser, None
+        )
+        jax.block_until_ready(new)
+
+    return call

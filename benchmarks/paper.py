@@ -1,0 +1,71 @@
+"""The paper's formulation of the local model, as it is printed: a W x M matrix for every datum.
+
+K_fu^(n) = k_w(C_w, C_u) * k_aux(x_n, U), A = K_fu K_uu^-1, w_n ~ N(A u, diag(K_ff - A K_uf)). Cost B |w| M^2. It is
+given every help that leaves the formula alone: k_w(C_w, C_u) is computed once for all data, u is drawn once a draw,
+rows go one after another so that memory holds one W x M matrix, and pre-activations are drawn instead of weights.
+"""
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.kernels import Kernel
+from metaprior.mapping import Conditional, ConditionalDraw, Ends, Mapping, Prior
+from metaprior.networks import Layer, Wire
+from metaprior.noise import Noise, NoiseSizes
+
+
+class PaperConditional(Conditional):
+    """w_n ~ N(A_n u, diag B_n), every weight written out."""
+
+    def sizes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
+        """One normal an inducing value, and one an output unit and row."""
+        return NoiseSizes(weights=mapping.num_inducing, per_row=sum(len(w.outputs) for w in wires))
+
+    def draw(self, prior: Prior, ends: Sequence[Ends], noise: Noise) -> "PaperDraw":
+        """Draw u and evaluate k_w at all codes of weights."""
+        return PaperDraw(prior, list(ends), prior.mapping.draw(noise.weights))
+
+
+class PaperDraw(ConditionalDraw):
+    """One draw of u."""
+
+    prior: Prior
+    ends: list[Ends]
+    v: Float[Array, " M"]
+
+    def _columns(self, ends: Ends) -> Float[Array, "W M"]:
+        mapping = self.prior.mapping
+        left, right = mapping.kernel_in(ends.z_in, mapping.code_in), mapping.kernel_out(ends.z_out, mapping.code_out)
+        return (left[:, None] * right[None]).reshape(-1, left.shape[1])
+
+    def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
+        """Return layers that write the moments of all weights out, row by row."""
+        prior, cross = self.prior, self.prior.cross_aux(eps)
+        alpha = prior.solve(self.v)
+        normals = jnp.split(rows, np.cumsum([e.z_out.shape[0] for e in self.ends])[:-1].tolist(), axis=1)
+
+        def layer(ends: Ends, own: Array) -> Layer:
+            columns, num_in, num_out = self._columns(ends), ends.z_in.shape[0], ends.z_out.shape[0]
+            noise = (prior.weight_noise.std_in(ends.z_in)[:, None] * prior.weight_noise.std_out(ends.z_out)) ** 2
+
+            @jax.checkpoint
+            def of_row(args: tuple) -> Array:
+                h, a, normal = args
+                k_fu = columns * a
+                root = k_fu @ prior.inverse_root.T
+                mean = (k_fu @ alpha).reshape(num_in, num_out)
+                # stationary kernels of unit variance: K_ff = 1
+                variance = (1 - jnp.sum(root * root, axis=1)).reshape(num_in, num_out) + noise
+                return h @ mean + jnp.sqrt(jnp.maximum((h * h) @ variance, 1e-12)) * normal
+
+            return lambda h: jax.lax.map(of_row, (h, cross, own))
+
+        return [layer(ends, own) for ends, own in zip(self.ends, normals, strict=True)]
+
+    def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
+        """Not asked for by training."""
+        raise NotImplementedError("the benchmark trains; it asks for no weights.")

@@ -1,0 +1,69 @@
+"""The page docs/performance.md: the table of the results, and their curves on log-log axes."""
+
+from pathlib import Path
+from typing import Any
+
+HEAD = """# Performance
+
+Made by `make bench` from `benchmarks/results.json`; every figure but the last is a ratio of two programs that took
+turns in one run (medians). The machine: {processor}, {cores} cores, {memory_gib} GiB, {system}; Python {python},
+JAX {jax}; it multiplies large float32 matrices at {matmul_gflops} GFlop/s. Measured on {date}.
+
+| work | ratio | bar | holds |
+|---|---|---|---|
+"""
+
+
+def write_page(results: dict[str, Any], page: Path) -> None:
+    """Write the page and, beside it, the curves."""
+    lines = [HEAD.format(**results["machine"]).rstrip("\n")]
+    for row in results["rows"]:
+        lines.append(f"| {row['work']} | {row['ratio']:.3g} | {row['bar']} | {'yes' if row['holds'] else '**no**'} |")
+    lines += ["", "## What the ratios are made of", ""]
+    for row in results["rows"]:
+        lines += [f"**{row['work']}**", ""]
+        lines += [f"- {name}: {_shown(value)}" for name, value in _details(row).items()]
+        lines += [""]
+    curved = [row for row in results["rows"] if "curves" in row]
+    for row in curved:
+        picture = page.parent / f"{row['name']}.png"
+        draw(row, picture)
+        lines += [f"![{row['work']}]({picture.name})", ""]
+    page.write_text("\n".join(lines + [(page.parent / "cost.md").read_text()]))
+
+
+def _details(row: dict[str, Any]) -> dict[str, Any]:
+    shown = {key: value for key, value in row.items() if key not in ("name", "work", "ratio", "bar", "holds", "curves")}
+    flat: dict[str, Any] = {}
+    for key, value in shown.items():
+        if isinstance(value, dict):
+            flat |= {f"{name} ({key})": own for name, own in value.items()}
+        else:
+            flat[key] = value
+    return flat
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_shown(item) for item in value)
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def draw(row: dict[str, Any], picture: Path) -> None:
+    """Draw a row's curves on log-log axes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(5, 3.6), constrained_layout=True)
+    for name, points in row["curves"].items():
+        if name == "x":
+            axes.set_xlabel(points)
+            continue
+        axes.loglog(*zip(*points, strict=True), marker="o", label=name)
+    axes.set_ylabel("seconds a step")
+    axes.legend()
+    axes.grid(True, which="both", alpha=0.3)
+    figure.savefig(picture, dpi=120)
+    pyplot.close(figure)

@@ -1,0 +1,1 @@
+"""One figure a file: each has `measure() -> Row`."""

@@ -1,0 +1,30 @@
+"""Forty replicates of the 1-50-1 local model: side by side in one program against one after another."""
+
+from benchmarks.measure import Row, alternating
+from benchmarks.models import gaussian, metagp, sinusoid
+from metaprior.inference import Draws, Recipe, train, train_many
+from metaprior.noise import make_key
+
+NUM, STEPS = 40, 30
+
+
+def measure() -> Row:
+    """Return time of all at once / time of one after the other, both compiled."""
+    data = [sinusoid(seed=seed) for seed in range(NUM)]
+    models = [metagp((1, 50, 1), own, gaussian(), activation="tanh", seed=seed) for seed, own in enumerate(data)]
+    keys, draws, recipe = [make_key(seed) for seed in range(NUM)], Draws(None, 4), Recipe(STEPS, begins=0.8)
+
+    def together() -> None:
+        train_many(models, data, keys, recipe=recipe, draws=draws)
+
+    def one_by_one() -> None:
+        for model, own, key in zip(models, data, keys, strict=True):
+            train(model, own, key, recipe=recipe, draws=draws)
+
+    times = alternating({"together": together, "one by one": one_by_one}, repeats=5)
+    return Row(
+        "40 replicates by vmap / 40 one after the other (1-50-1 local, compiled)",
+        times["together"] / times["one by one"],
+        "<= 0.6",
+        {"seconds": times, "steps": STEPS},
+    )

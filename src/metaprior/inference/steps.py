@@ -1,0 +1,153 @@
+"""The compiled part of training: a step, a stretch of steps, and the same stretch for many runs side by side.
+
+It is compiled once for the shapes of a run; the number of steps, the data, the rates and the recipe are values.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax.sharding import Mesh
+from jax.typing import DTypeLike
+from jaxtyping import Array, Int
+
+from metaprior.inference.data import Data, Draws, choose_batch
+from metaprior.inference.devices import cut_by_rows, made_whole
+from metaprior.inference.elbo import Batch, elbo, elbo_terms
+from metaprior.inference.recipe import Recipe
+from metaprior.leaves import Leaf
+from metaprior.model import Model, projected, release_times
+from metaprior.noise import Noise, sample_noise, step_key
+
+#: Steps between two looks at the run from outside the compiled loop.
+STRETCH = 100
+#: Adam's direction; the recipe gives the rate. In one flat vector: small networks have many small leaves.
+ADAM = optax.flatten(optax.chain(optax.scale_by_adam(b1=0.9, b2=0.99), optax.scale(-1.0)))
+#: The same, a leaf at a time, for models whose leaves are large: joining and cutting them would cost more.
+ADAM_BY_LEAF = optax.chain(optax.scale_by_adam(b1=0.9, b2=0.99), optax.scale(-1.0))
+#: Numbers of a model beyond which Adam goes leaf by leaf.
+LARGE = 300_000
+
+
+def adam_for(model: Model) -> optax.GradientTransformation:
+    """Return the form of Adam that is quicker for a model's size."""
+    size = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array)))
+    return ADAM if size <= LARGE else ADAM_BY_LEAF
+
+
+class State(eqx.Module):
+    """Where a run is."""
+
+    model: Model
+    optimiser: optax.OptState
+    step: Int[Array, ""]
+
+
+def start_state(model: Model, optimiser: optax.GradientTransformation, dtype: DTypeLike) -> State:
+    """Return the state before the first step, all leaves in one float type."""
+    model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype) if eqx.is_inexact_array_like(leaf) else leaf, model)
+    return State(model, _start_optimiser(optimiser, model), jnp.zeros((), jnp.int32))
+
+
+@eqx.filter_jit
+def _start_optimiser(optimiser: optax.GradientTransformation, model: Model) -> optax.OptState:
+    return optimiser.init(eqx.filter(model, eqx.is_inexact_array))
+
+
+def _loss(model: Model, noise: Noise, batch: Batch, num_rows: Array, kl_weight: Array) -> tuple:
+    terms, jitter = elbo_terms(model, noise, batch)
+    # per datum, so that rates mean the same for all sizes of data
+    return -elbo(terms, kl_weight) / num_rows, {**terms, "jitter": jitter}
+
+
+def one_step(
+    state: State,
+    key: Array,
+    data: Data,
+    recipe: Recipe,
+    backoff: Leaf,
+    draws: Draws,
+    optimiser: optax.GradientTransformation,
+    mesh: Mesh | None,
+) -> tuple[State, dict[str, Array]]:
+    """Return the state after one step and the step's terms."""
+    progress, dtype = recipe.progress(state.step), data.x.dtype
+    key = step_key(key, state.step)
+    batch = cut_by_rows(choose_batch(key, data, draws.batch_size), mesh)
+    sizes = state.model.weights.sizes()
+    noise = sample_noise(key, sizes, batch.x.shape[0], draws.num_latent, draws.num_weight, dtype)
+    noise = noise.tempered(recipe.temperature(progress).astype(dtype))
+    kl_weight = recipe.kl_weight(progress).astype(dtype)
+    grads, terms = eqx.filter_grad(_loss, has_aux=True)(state.model, noise, batch, data.num_rows, kl_weight)
+    direction, optimiser_state = optimiser.update(grads, state.optimiser, state.model)
+    rate = (recipe.rate(progress) * backoff).astype(dtype)
+    held = jax.tree.map(lambda d, t: jnp.where(progress >= t, d, 0), direction, release_times(state.model))
+    model = projected(eqx.apply_updates(state.model, jax.tree.map(lambda d: rate * d, held)))
+    return State(model, optimiser_state, state.step + 1), terms
+
+
+def _stretch(
+    state: State,
+    key: Array,
+    data: Data,
+    recipe: Recipe,
+    backoff: Leaf,
+    stop: Leaf,
+    draws: Draws,
+    optimiser: optax.GradientTransformation,
+    mesh: Mesh | None = None,
+) -> tuple[State, dict[str, Array]]:
+    """Run steps up to `stop` (at most STRETCH); return the state and the terms of each."""
+    arrays, static = eqx.partition(state, eqx.is_array)
+    names = ["log_likelihood", *jax.eval_shape(state.model.weights.kl), "jitter"]
+    records = {name: jnp.zeros(STRETCH, data.x.dtype) for name in names}
+
+    def body(index: Array, carry: tuple) -> tuple:
+        arrays, records = carry
+        new, terms = one_step(eqx.combine(arrays, static), key, data, recipe, backoff, draws, optimiser, mesh)
+        records = {name: records[name].at[index].set(terms[name]) for name in names}
+        return eqx.filter(new, eqx.is_array), records
+
+    arrays, records = jax.lax.fori_loop(0, stop - state.step, body, (arrays, records))
+    return eqx.combine(made_whole(arrays, mesh), static), made_whole(records, mesh)
+
+
+stretch = eqx.filter_jit(_stretch)
+
+
+@eqx.filter_jit
+def stretch_of_many(
+    states: State,
+    keys: Array,
+    data: Data,
+    recipe: Recipe,
+    backoffs: Leaf,
+    stop: Leaf,
+    draws: Draws,
+    optimiser: optax.GradientTransformation,
+) -> tuple[State, dict[str, Array]]:
+    """Run a stretch of many runs, stacked along a leading axis; they share the number of the step."""
+    parts, static = eqx.partition((states.model, states.optimiser), eqx.is_array)
+
+    def one(own: tuple, key: Array, data: Data, backoff: Leaf) -> tuple[tuple, dict[str, Array]]:
+        state = State(*eqx.combine(own, static), states.step)
+        new, records = _stretch(state, key, data, recipe, backoff, stop, draws, optimiser)
+        return eqx.filter((new.model, new.optimiser), eqx.is_array), records
+
+    parts, records = jax.vmap(one)(parts, keys, data, backoffs)
+    return State(*eqx.combine(parts, static), jnp.asarray(stop, jnp.int32)), records
+
+
+def stacked_states(states: Sequence[State]) -> State:
+    """Return runs that are at the same step as one state with a leading axis; the step has none."""
+    stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0], *states)
+    return eqx.tree_at(lambda s: s.step, stacked, states[0].step)
+
+
+def state_of(states: State, index: int) -> State:
+    """Return one run of a stacked state."""
+    take = partial(jax.tree.map, lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf)
+    return State(take(states.model), take(states.optimiser), states.step)

@@ -1,0 +1,36 @@
+"""Fit small models with their rows spread over devices and save what they say: OUT DEVICES [ADDRESS RANK]."""
+
+import sys
+
+import jax
+import numpy as np
+
+from metaprior import MetaGPRegressor
+from metaprior.baselines import MFVIRegressor
+
+
+def main(out: str, devices: str, address: str | None = None, rank: str = "0") -> None:
+    if address is not None:
+        jax.distributed.initialize(address, 2, int(rank))
+        assert jax.process_count() == 2
+    spread = {"none": None, "all": "all"}.get(devices, devices)
+    spread = int(spread) if spread not in (None, "all") else spread
+    if spread is not None:
+        assert jax.device_count() == (2 if address is not None else int(devices))
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (41, 2))
+    y = np.sin(3 * x[:, 0]) + x[:, 1]
+    kept = {}
+    for name, estimator in {
+        "all rows": MetaGPRegressor((4,), input_kernel="rbf", num_inducing=8),
+        "batches": MetaGPRegressor((4,), num_inducing=8, batch_size=16),
+        "noise of rows": MFVIRegressor((4,), batch_size=16),
+    }.items():
+        estimator.set_params(max_iter=40, num_predict_draws=8, random_state=0, devices=spread).fit(x, y)
+        kept[f"{name}: elbo"] = estimator.elbo_history_
+        kept[f"{name}: mean"], kept[f"{name}: std"] = estimator.predict(x, return_std=True)
+    np.savez(out, **kept)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
