@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
 from metaprior.mapping import Conditional, ConditionalDraw, Ends, Mapping, Prior
+from metaprior.mapping.base import input_scales
 from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes
 
@@ -62,7 +63,8 @@ class PaperDraw(ConditionalDraw):
                 variance = (1 - jnp.sum(root * root, axis=1)).reshape(num_in, num_out) + noise
                 return h @ mean + jnp.sqrt(jnp.maximum((h * h) @ variance, 1e-12)) * normal
 
-            return lambda h: jax.lax.map(of_row, (h, cross, own))
+            scales = input_scales(ends.scale, num_in)
+            return lambda h: jax.lax.map(of_row, (h * scales, cross, own))
 
         return [layer(ends, own) for ends, own in zip(self.ends, normals, strict=True)]
 

@@ -142,7 +142,7 @@ def test_of_several_starts_the_one_with_the_highest_elbo_is_kept():
     x = np.linspace(0, 8, 120)[:, None]
     y = np.sin(2 * np.pi * x[:, 0] / 2.0) + 0.9 * np.sin(2 * np.pi * x[:, 0] / 0.4)
     fits = [
-        small(input_kernel=kernels.Periodic(), random_state=0, num_restarts=n).set_params(max_iter=300).fit(x, y)
+        small(input_kernel=kernels.Periodic(), random_state=0, n_restarts=n).set_params(max_iter=300).fit(x, y)
         for n in (0, 3)
     ]
     ends = [np.mean(fit.elbo_history_[-30:]) for fit in fits]
@@ -151,5 +151,5 @@ def test_of_several_starts_the_one_with_the_highest_elbo_is_kept():
 
 
 def test_a_negative_number_of_restarts_is_refused():
-    with pytest.raises(ValueError, match="num_restarts: expected a whole number of at least 0"):
-        small(num_restarts=-1).fit(DATA[0][0], DATA[0][1][:, 0])
+    with pytest.raises(ValueError, match="n_restarts: expected a whole number of at least 0"):
+        small(n_restarts=-1).fit(DATA[0][0], DATA[0][1][:, 0])

@@ -100,7 +100,7 @@ def answer_of(name: str, estimator: Any) -> Answer:
         raise TypeError(f"{name}: expected a scikit-learn estimator; got {estimator!r}{hint}.")
     end = _end(estimator)
     if hasattr(end, "predict_distribution"):
-        return _own
+        return own_answer
     if is_regressor(estimator) and "return_std" in inspect.signature(end.predict).parameters:
         return _gaussian
     if is_classifier(estimator) and hasattr(end, "predict_proba"):
@@ -125,7 +125,7 @@ def _at_end(model: Any, X: Any) -> tuple[Any, Any]:
     return _at_end(model.best_estimator_, X) if isinstance(model, SEARCHES) else (model, X)
 
 
-def _own(model: Any, X: Any) -> Answers:
+def own_answer(model: Any, X: Any) -> Answers:
     end, X = _at_end(model, X)
     return end.predict_distribution(X)
 

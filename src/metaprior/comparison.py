@@ -20,6 +20,7 @@ from sklearn.utils import indexable
 from metaprior.answers import Answer, answer_of
 from metaprior.estimators.progress import new_bar
 from metaprior.metrics import scores
+from metaprior.sweep import swept
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,7 @@ def compare(
     cv: Any = 5,
     random_state: int | None = None,
     error_score: Any = "raise",
+    n_jobs: int | None = None,
     verbose: bool = True,
 ) -> "pd.DataFrame":
     """Fit estimators to the same folds of the data and return what their predictive distributions are worth.
@@ -57,6 +59,9 @@ def compare(
         Shuffle the rows into `cv` folds with this seed; None: folds are blocks of neighbouring rows.
     error_score : "raise" or nan, default="raise"
         What to do where an estimator fails in a fold: raise an error, or warn and record NaN.
+    n_jobs : int, default=None
+        Fits at once, in processes of their own with one thread each (-1: as many as there are cores); None is one,
+        with all cores. Inside `joblib.parallel_config(backend="dask")` they go to the cluster.
     verbose : bool, default=True
         Show a progress bar on stderr.
 
@@ -83,14 +88,25 @@ def compare(
     _check_error_score(error_score)
     X, y = indexable(*(np.asarray(data) if isinstance(data, (list, tuple)) else data for data in (X, y)))
     splits = _splits(X, y, cv, random_state, classes)
-    folds: list[dict[str, Any]] = []
-    with _progress(verbose, len(named) * len(splits)) as advance:
-        for name, estimator in named.items():
-            for number, split in enumerate(splits, 1):
-                place = f"{name}, fold {number} of {len(splits)}"
-                advance(place)
-                found = _tried(place, error_score, _fold, clone(estimator), answers[name], X, y, split)
-                folds.append({"estimator": name, "fold": number, **found})
+    places = [(name, number) for name in named for number in range(1, len(splits) + 1)]
+    jobs = [
+        (
+            f"{name}, fold {number} of {len(splits)}",
+            error_score,
+            clone(named[name]),
+            answers[name],
+            X,
+            y,
+            splits[number - 1],
+        )
+        for name, number in places
+    ]
+    found: dict[int, dict[str, float]] = {}
+    with _progress(verbose, len(jobs)) as advance:
+        for index, scored in swept(_tried, jobs, n_jobs):
+            found[index] = scored
+            advance(jobs[index][0])
+    folds = [{"estimator": name, "fold": number, **found[i]} for i, (name, number) in enumerate(places)]
     return _table(pandas, folds)
 
 
@@ -192,10 +208,10 @@ def _check_classes(labels: np.ndarray, splits: Splits) -> None:
             )
 
 
-def _tried(place: str, error_score: Any, function: Callable[..., dict[str, float]], *args: Any) -> dict[str, float]:
+def _tried(place: str, error_score: Any, *job: Any) -> dict[str, float]:
     """Return the scores of a fold, or none where it fails and that is allowed."""
     try:
-        return function(*args)
+        return _fold(*job)
     except Exception as error:
         if isinstance(error_score, str):
             raise RuntimeError(f"{place}: {type(error).__name__}: {error}") from error
@@ -255,11 +271,11 @@ def _row(values: Iterable[Iterable[float]]) -> np.ndarray:
 
 @contextmanager
 def _progress(verbose: bool, total: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that is told what begins; it draws a bar, or nothing when silent."""
+    """Yield a function that is told what has ended; it draws a bar, or nothing when silent."""
     if not verbose:
         yield lambda place: None
         return
     with new_bar() as bar:
-        task, begun = bar.add_task("", total=total), iter(range(total))
-        yield lambda place: bar.update(task, completed=next(begun), description=place)
-        bar.update(task, completed=total, description="done")
+        task = bar.add_task("begun", total=total)
+        yield lambda place: bar.update(task, advance=1, description=place)
+        bar.update(task, description="done")

@@ -48,7 +48,7 @@ class MetaGPEstimator(VariationalEstimator):
     local_layers: Sequence[int] | None = None
     heteroscedastic_weights: bool = False
     num_weight_draws: int = 1
-    num_restarts: int = 0
+    n_restarts: int = 0
 
     def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
         spec = self._spec(problem)
@@ -57,7 +57,7 @@ class MetaGPEstimator(VariationalEstimator):
 
     @property
     def _is_one_run(self) -> bool:
-        return int(self.num_restarts) == 0
+        return int(self.n_restarts) == 0
 
     def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
         """Train from one start, or from several side by side and keep the one with the highest ELBO."""
@@ -65,7 +65,7 @@ class MetaGPEstimator(VariationalEstimator):
             super()._fit(x, targets, likelihood, num_functions)
             return
         seed, problem = self._begun(x, targets, likelihood, num_functions)
-        starts = [problem._replace(start=start) for start in range(1 + int(self.num_restarts))]
+        starts = [problem._replace(start=start) for start in range(1 + int(self.n_restarts))]
         jobs = [self._job(own, seed + own.start) for own in starts]
         fits = trained_together(self, jobs)
         best = int(np.argmax([np.mean(fit.history["elbo"][-len(fit.history["elbo"]) // 10 :]) for fit in fits]))
@@ -138,7 +138,7 @@ class MetaGPEstimator(VariationalEstimator):
         return int(self.num_inducing)
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
-        return [*super()._whole_numbers(), ("latent_dim", 1), ("num_weight_draws", 1), ("num_restarts", 0)]
+        return [*super()._whole_numbers(), ("latent_dim", 1), ("num_weight_draws", 1), ("n_restarts", 0)]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -192,7 +192,7 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
         Draws of the latents a step, and of the weights for each.
     num_predict_draws : int, default=128
         Draws that predictions mix; fixed when the fit ends.
-    num_restarts : int, default=0
+    n_restarts : int, default=0
         Fits from that many further starts, side by side in one program; the highest ELBO wins. A period that is not
         given starts from another peak of the spectrum each time.
     early_stopping : bool, default=False

@@ -22,12 +22,25 @@ from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes
 
 
+#: The scale of a layer's weights and that of its biases.
+UNIT_SCALE = np.ones(2, np.float32)
+
+
 class Ends(NamedTuple):
-    """The latents at the two ends of one layer of weights."""
+    """The latents at the two ends of one layer of weights; the bias unit stands last among the inputs.
+
+    The layer's weights are `scale[0]`, its biases `scale[1]` times what the mapping says.
+    """
 
     z_in: Float[Array, "I Dz"]
     z_out: Float[Array, "J Dz"]
     wire: Wire
+    scale: Float[Leaf, "2"] = UNIT_SCALE
+
+
+def input_scales(scale: Float[Leaf, "2"], num_inputs: int) -> Float[Array, " I"]:
+    """Return every input unit's scale."""
+    return jnp.concatenate([jnp.broadcast_to(scale[0], num_inputs - 1), jnp.asarray(scale[1])[None]])
 
 
 def stacked(parts: Sequence[Array], last: Leaf) -> Array:
@@ -37,7 +50,7 @@ def stacked(parts: Sequence[Array], last: Leaf) -> Array:
 
 def unstacked(rows: Array, parts: Sequence[Array]) -> list[Array]:
     """Cut rows that belong to stacked parts into every layer's own (what is left belongs to the inducing block)."""
-    return jnp.split(rows, np.cumsum([p.shape[0] for p in parts]).tolist())[:-1]
+    return jnp.split(rows, np.cumsum([p.shape[0] for p in parts]).tolist())[: len(parts)]
 
 
 class Prior(NamedTuple):

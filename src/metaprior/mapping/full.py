@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
-from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior, stacked
+from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior, input_scales, stacked
 from metaprior.mapping.inducing import Mapping
 from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes, take
@@ -70,6 +70,7 @@ class Full(Conditional):
             ],
             [mapping.kernel_in(e.z_in, mapping.code_in) for e in ends],
             [mapping.kernel_out(e.z_out, mapping.code_out) for e in ends],
+            [input_scales(e.scale, e.z_in.shape[0])[:, None] for e in ends],
             jitter,
         )
 
@@ -85,6 +86,7 @@ class FullDraw(ConditionalDraw):
     white: list[Array]
     e_in: list[Array]
     e_out: list[Array]
+    scales: list[Array]
     jitter: Float[Array, ""]
 
     def _blocks(self, f: Float[Array, "B a b"]) -> list[Array]:
@@ -111,8 +113,10 @@ class FullDraw(ConditionalDraw):
             f_u, f_x, a = f[m, place_in, place_out], f[len(m) :], self.prior.cross_aux(eps)
         alpha = self.prior.solve(self.v, f_u)
         drawn = [
-            prior + jnp.einsum("im,nm,jm->nij", e_in, a * alpha, e_out) + white
-            for prior, e_in, e_out, white in zip(self._blocks(f_x), self.e_in, self.e_out, self.white, strict=True)
+            scale * (prior + jnp.einsum("im,nm,jm->nij", e_in, a * alpha, e_out) + white)
+            for prior, e_in, e_out, white, scale in zip(
+                self._blocks(f_x), self.e_in, self.e_out, self.white, self.scales, strict=True
+            )
         ]
         return [w[0] for w in drawn] if kernel is None else drawn
 

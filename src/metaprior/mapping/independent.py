@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.leaves import Leaf
-from metaprior.mapping.base import ConditionalDraw, Ends, Prior
+from metaprior.mapping.base import ConditionalDraw, Ends, Prior, input_scales
 from metaprior.networks import Layer, Wire
 
 
@@ -82,13 +82,14 @@ class IndependentDraw(ConditionalDraw):
     precision: Float[Array, "M M"]
     z_in: list[Array]
     z_out: list[Array]
+    scales: list[Leaf]
     wires: tuple[Wire, ...] = eqx.field(static=True)
 
     def __init__(self, prior: Prior, alpha: Array, precision: Array, ends: Sequence[Ends]) -> None:
         """Keep the latents apart from the (static) wires."""
         self.prior, self.alpha, self.precision = prior, alpha, precision
         self.z_in, self.z_out = [e.z_in for e in ends], [e.z_out for e in ends]
-        self.wires = tuple(e.wire for e in ends)
+        self.scales, self.wires = [e.scale for e in ends], tuple(e.wire for e in ends)
 
     def _blocks(self, layer: int) -> tuple[Array, Array, Array, Array]:
         z_in, z_out, mapping = self.z_in[layer], self.z_out[layer], self.prior.mapping
@@ -102,6 +103,7 @@ class IndependentDraw(ConditionalDraw):
     def moments(self, layer: int, h: Float[Array, "B I"], eps: Float[Array, "B E"]) -> tuple[Array, Array]:
         """Return mean and variance of the pre-activations."""
         z_in, z_out, e_in, e_out = self._blocks(layer)
+        h = h * input_scales(self.scales[layer], h.shape[-1])
         mapping, kernel = self.prior.mapping, self.prior.input_kernel
         a = None if kernel is None else self.prior.cross_aux(eps)
         mean = ((h @ e_in) * (self.alpha if a is None else a * self.alpha)) @ e_out.T
@@ -139,7 +141,8 @@ class IndependentDraw(ConditionalDraw):
         prior = jnp.einsum("i,b,j->bij", mapping.kernel_in.diagonal(z_in), level, mapping.kernel_out.diagonal(z_out))
         noise = jnp.outer(self.prior.weight_noise.std_in(z_in), self.prior.weight_noise.std_out(z_out)) ** 2
         explained = jnp.einsum("bijm,mk,bijk->bij", columns, self.precision, columns)
-        mean, variance = columns @ self.alpha, jnp.maximum(prior - explained, 0) + noise
+        scale = input_scales(self.scales[layer], z_in.shape[0])[:, None]
+        mean, variance = scale * (columns @ self.alpha), scale**2 * (jnp.maximum(prior - explained, 0) + noise)
         return (mean[0], variance[0]) if kernel is None else (mean, variance)
 
     def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:

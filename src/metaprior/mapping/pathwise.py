@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
 from metaprior.leaves import Leaf
-from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior, per_row, stacked, unstacked
+from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior, input_scales, per_row, stacked, unstacked
 from metaprior.mapping.inducing import Mapping
 from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes, take
@@ -66,6 +66,7 @@ class Pathwise(Conditional):
             None if prior.input_kernel is None else spectral[2],
             [jnp.concatenate([a, b], axis=1) for a, b in zip(left, white_in, strict=True)],
             [jnp.concatenate([a, b], axis=1) for a, b in zip(right, white_out, strict=True)],
+            [e.scale for e in ends],
         )
 
 
@@ -77,6 +78,7 @@ class PathwiseDraw(ConditionalDraw):
     spectral_aux: Float[Array, "R F"] | None
     left: list[Array]
     right: list[Array]
+    scales: list[Leaf]
 
     def context(self, eps: Float[Array, "B E"]) -> Array:
         """Return the coefficients at every input, [B, W]; [W] for the global model."""
@@ -89,29 +91,32 @@ class PathwiseDraw(ConditionalDraw):
         return jnp.concatenate([*known, ones], axis=1) * self.coefficients
 
     def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return h -> ((h left) * context) right'."""
+        """Return h -> ((h left) * context) right'; the scales go to the narrow side, B (M + F) numbers."""
         context = self.context(eps)
 
-        def layer(left: Array, right: Array) -> Layer:
-            return lambda h: ((h @ left) * per_row(context, h)) @ right.T
+        def layer(left: Array, right: Array, scale: Leaf) -> Layer:
+            def push(h: Array) -> Array:
+                inner = (h[..., :-1] @ left[:-1]) * scale[0] + h[..., -1:] * (left[-1] * scale[1])
+                return (inner * per_row(context, h)) @ right.T
 
-        return [layer(left, right) for left, right in zip(self.left, self.right, strict=True)]
+            return push
+
+        return [layer(*parts) for parts in zip(self.left, self.right, self.scales, strict=True)]
 
     def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
         """Return the products written out."""
         context = self.context(eps)
         return [
-            jnp.einsum("iw,...w,jw->...ij", left, context, right)
-            for left, right in zip(self.left, self.right, strict=True)
+            jnp.einsum("i,iw,...w,jw->...ij", input_scales(scale, left.shape[0]), left, context, right)
+            for left, right, scale in zip(self.left, self.right, self.scales, strict=True)
         ]
 
 
 def _columns(kernel: Kernel, parts: Sequence[Array], codes: Leaf, normals: Array) -> tuple[list[Array], Array]:
     """Return every layer's kernel columns and features, side by side, and the features at the inducing codes."""
-    everything = stacked(parts, codes)
-    features = kernel.features(everything, normals)
-    columns = jnp.concatenate([kernel(everything, codes), features], axis=1)
-    return unstacked(columns, parts), features[-codes.shape[0] :]
+    everything = parts[0] if len(parts)==1 else jnp.concatenate(parts)
+    columns = jnp.concatenate([kernel(everything, codes), kernel.features(everything, normals)], axis=1)
+    return unstacked(columns, parts), kernel.features(jnp.asarray(codes, everything.dtype), normals)
 
 
 def _white(units: range, normals: Float[Array, "2 F"], std: Float[Array, " H"]) -> Float[Array, "H F"]:

@@ -102,7 +102,10 @@ class PreparedMetaGP(PreparedWeights):
             sizes = model.group_sizes(g)
             part = Noise(noise.units, weights[: sizes.weights], spectral[: sizes.spectral], noise.rows)
             weights, spectral = weights[sizes.weights :], spectral[sizes.spectral :]
-            ends = [Ends(_rows(z, w.inputs), _rows(z, w.outputs), w) for w in model.group_wires(g)]
+            ends = [
+                Ends(_rows(z, wire.inputs), _rows(z, wire.outputs), wire, jnp.exp(model.log_scale[layer]))
+                for layer, wire in zip(model.groups[g], model.group_wires(g), strict=True)
+            ]
             prior = Prior(mapping, model.kernel_of(g), self.inverse_roots[g], model.weight_noise)
             draws.append(model.conditional.draw(prior, ends, part))
         return MetaGPDraw(model, model.input_map.draw(noise.weights[:size_v]), draws)
@@ -127,26 +130,14 @@ class MetaGPDraw(WeightDraw):
         return [flat[order.index(layer)] for layer in range(len(order))]
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return the mappings' layers, the scales of weights and bias taken to the activations."""
+        """Return the mappings' layers."""
         parts = zip(self.draws, self._by_group(x, rows), strict=True)
-        layers = self._in_order([draw.at(eps, own) for draw, (eps, own) in parts])
-
-        def scaled(layer: Layer, scales: Array) -> Layer:
-            return lambda h: layer(h * scales)
-
-        return [scaled(layer, self._scales(l)) for l, layer in enumerate(layers)]
-
-    def _scales(self, layer: int) -> Float[Array, " I"]:
-        """Return every input unit's scale; the bias unit stands last."""
-        weight, bias = jnp.exp(self.model.log_scale[layer])
-        num_inputs = len(self.model.wires[layer].inputs)
-        return jnp.concatenate([jnp.broadcast_to(weight, num_inputs - 1), bias[None]])
+        return self._in_order([draw.at(eps, own) for draw, (eps, own) in parts])
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return explicit weights with their layers' scales."""
+        """Return the mappings' explicit weights."""
         parts = zip(self.draws, self._by_group(x, rows), strict=True)
-        found = self._in_order([draw.weights(eps, own) for draw, (eps, own) in parts])
-        return [self._scales(l)[:, None] * w for l, w in enumerate(found)]
+        return self._in_order([draw.weights(eps, own) for draw, (eps, own) in parts])
 
 
 def _rows(z: Array, units: range) -> Array:
