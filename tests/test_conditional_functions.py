@@ -102,7 +102,7 @@ def test_full_factors_one_matrix_at_a_time():
         return jnp.sum(jax.vmap(lambda n: prepared.draw(n).at(inputs(3, 2), n.rows)[0](inputs(3, 3)))(noise))
 
     found = _linear_algebra(jax.make_jaxpr(jax.grad(loss))(jnp.asarray(model.units.mean)).jaxpr)
-    assert {name for name, _ in found} == {"cholesky", "triangular_solve"}
+    assert {name for name, _ in found} == {"cholesky"}  # factors of this size are inverted in products
     assert {rank for _, rank in found} == {2}
 
 

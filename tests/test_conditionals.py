@@ -143,10 +143,7 @@ def _moments(model: MetaGP, noise, x, activations):
         draw, found = prepared.draw(n), {}
         for group, layers in enumerate(model.groups):
             for place, layer in enumerate(layers):
-                weight, bias = jnp.exp(jnp.asarray(model.log_scale[layer]))
-                h = activations[layer]
-                h = jnp.concatenate([h[:, :-1] * weight, h[:, -1:] * bias], axis=1)
-                found[layer] = draw.draws[group].moments(place, h, x)
+                found[layer] = draw.draws[group].moments(place, activations[layer], x)
         return [found[layer] for layer in range(len(model.wires))]
 
     return jax.vmap(one)(noise)

@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from metaprior import numerics
 from metaprior.numerics import (
+    LARGEST_BLOCKWISE,
     MAX_JITTER,
     cosine,
     inverse_of_lower,
@@ -236,12 +237,31 @@ def test_jittered_inverse_root_reports_the_jitter_of_the_factor_it_inverts():
     np.testing.assert_allclose(inverse @ factor, np.eye(4), atol=1e4 * EPS)
 
 
-def test_inverse_of_lower_is_lower_and_inverts():
-    lower = np.tril(np.random.default_rng(0).standard_normal((6, 6)), -1) + 2 * np.eye(6)
+def _lower(size: int) -> np.ndarray:
+    return np.linalg.cholesky(_positive_definite(size) / size + np.eye(size))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 50, LARGEST_BLOCKWISE, LARGEST_BLOCKWISE + 1])
+def test_inverse_of_lower_is_lower_and_inverts(size):
+    lower = _lower(size)
     with jax.enable_x64(True):
         inverse = np.asarray(inverse_of_lower(jnp.asarray(lower)))
     np.testing.assert_array_equal(np.triu(inverse, 1), 0)
-    np.testing.assert_allclose(inverse @ lower, np.eye(6), atol=100 * EPS)
+    np.testing.assert_allclose(inverse @ lower, np.eye(size), atol=10 * size * EPS)
+
+
+def test_inverses_of_many_are_the_inverses_of_each():
+    with jax.enable_x64(True):
+        many = jnp.stack([jnp.asarray(_lower(20)), 3 * jnp.asarray(_lower(20))])
+        together = jax.vmap(inverse_of_lower)(many)
+        np.testing.assert_allclose(together, [inverse_of_lower(own) for own in many], atol=20 * EPS)
+
+
+def test_pairs_of_blocks_cover_the_lower_triangle_once():
+    """Every entry below the diagonal belongs to the pair of blocks of exactly one size."""
+    for size in (1, 2, 7, 16, 50):
+        total = sum((mask.astype(int) for mask in numerics._pair_masks(size)), np.zeros((size, size), int))
+        np.testing.assert_array_equal(total, np.tril(np.ones((size, size), int), -1))
 
 
 def test_uniform_from_normal_is_the_normal_distribution_function():

@@ -21,7 +21,6 @@ from metaprior.mapping.weight_noise import WeightNoise
 from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes
 
-
 #: The scale of a layer's weights and that of its biases.
 UNIT_SCALE = np.ones(2, np.float32)
 
@@ -49,8 +48,8 @@ def stacked(parts: Sequence[Array], last: Leaf) -> Array:
 
 
 def unstacked(rows: Array, parts: Sequence[Array]) -> list[Array]:
-    """Cut rows that belong to stacked parts into every layer's own (what is left belongs to the inducing block)."""
-    return jnp.split(rows, np.cumsum([p.shape[0] for p in parts]).tolist())[: len(parts)]
+    """Cut rows that belong to joined parts into every layer's own."""
+    return jnp.split(rows, np.cumsum([p.shape[0] for p in parts])[:-1].tolist())
 
 
 class Prior(NamedTuple):

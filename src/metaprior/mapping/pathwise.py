@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
 from metaprior.leaves import Leaf
-from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior, input_scales, per_row, stacked, unstacked
+from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior, input_scales, per_row, unstacked
 from metaprior.mapping.inducing import Mapping
 from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes, take
@@ -114,7 +114,8 @@ class PathwiseDraw(ConditionalDraw):
 
 def _columns(kernel: Kernel, parts: Sequence[Array], codes: Leaf, normals: Array) -> tuple[list[Array], Array]:
     """Return every layer's kernel columns and features, side by side, and the features at the inducing codes."""
-    everything = parts[0] if len(parts)==1 else jnp.concatenate(parts)
+    everything = jnp.concatenate(parts)
+    # the inducing codes go apart: joined to the units, the derivative would be cut and padded element by element
     columns = jnp.concatenate([kernel(everything, codes), kernel.features(everything, normals)], axis=1)
     return unstacked(columns, parts), kernel.features(jnp.asarray(codes, everything.dtype), normals)
 
