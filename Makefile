@@ -17,7 +17,7 @@ PYTEST = $(TEST_ENV) $(BIN)/python -m pytest -n $(JOBS)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo test test-all lint lint-ruff lint-format lint-types lint-imports format clean
+.PHONY: help venv demo bench test test-all lint lint-ruff lint-format lint-types lint-imports format clean
 
 help: ## list the targets
 	@$(PYTHON) -c 'import re; [print("make %-13s %s" % m) for m in re.findall(r"^([a-z-]+):.*?## (.*)$$", open("Makefile").read(), re.M)]'
@@ -40,6 +40,13 @@ venv: $(VENV)/.installed-dev ## create .venv with the package and the developmen
 
 demo: $(VENV)/.installed-plot ## run examples/sinusoid.py, which writes sinusoid.png
 	$(BIN)/python examples/sinusoid.py
+
+$(VENV)/.installed-bench: pyproject.toml | $(VENV)/.created
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[bench]'
+	@touch $@
+
+bench: $(VENV)/.installed-bench ## measure the ratios of docs/performance.md (about 15 minutes, with the machine for itself)
+	$(BIN)/python -m benchmarks
 
 test: lint ## lint, types, import rules, and the tests but the slow ones
 	$(PYTEST) -m "not slow"
@@ -65,6 +72,6 @@ format: venv ## sort imports, apply safe fixes and format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean: ## remove caches, build output and sinusoid.png (.venv stays)
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis sinusoid.png
+clean: ## remove caches, build output and pictures (.venv stays)
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis *.png
 	@$(PYTHON) -c 'import pathlib, shutil; [shutil.rmtree(p) for d in ("src", "tests", "examples") for p in list(pathlib.Path(d).rglob("__pycache__"))]'

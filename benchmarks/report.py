@@ -29,7 +29,8 @@ def write_page(results: dict[str, Any], page: Path) -> None:
         picture = page.parent / f"{row['name']}.png"
         draw(row, picture)
         lines += [f"![{row['work']}]({picture.name})", ""]
-    page.write_text("\n".join(lines + [(page.parent / "cost.md").read_text()]))
+    lines += ["What a step costs, and why: [scaling.md](scaling.md).", ""]
+    page.write_text("\n".join(lines))
 
 
 def _details(row: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from metaprior import MetaGPRegressor, baselines, kernels
 from metaprior.estimators.period import starting_periods
-from metaprior.estimators.together import fit_together
+from metaprior.estimators import fit_together
 from metaprior.inference import ConvergenceTrouble, Draws, Recipe, make_data, steps, train, train_many
 from metaprior.inference.data import padded
 from metaprior.likelihoods import Gaussian

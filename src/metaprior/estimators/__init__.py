@@ -1,5 +1,6 @@
 """scikit-learn estimators; NumPy at the border."""
 
 from metaprior.estimators.metagp import MetaGPClassifier, MetaGPRegressor
+from metaprior.estimators.together import fit_together
 
-__all__ = ["MetaGPClassifier", "MetaGPRegressor"]
+__all__ = ["MetaGPClassifier", "MetaGPRegressor", "fit_together"]
