@@ -6,10 +6,11 @@ import pytest
 from sklearn.base import clone
 
 from metaprior import MetaGPRegressor, baselines, kernels
-from metaprior.estimators.period import starting_periods
 from metaprior.estimators import fit_together
+from metaprior.estimators.period import starting_periods
 from metaprior.inference import ConvergenceTrouble, Draws, Recipe, make_data, steps, train, train_many
 from metaprior.inference.data import padded
+from metaprior.inference.training import LARGEST_GROUP, groups_of
 from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
@@ -52,6 +53,16 @@ def test_runs_side_by_side_are_the_runs_one_by_one(start, batch_size):
             np.testing.assert_allclose(a, b, rtol=ROUNDING, atol=ROUNDING)
 
 
+@pytest.mark.parametrize(("num_runs", "threads"), [(1, 2), (3, 2), (5, 1), (7, 2), (12, 4), (40, 2)])
+def test_groups_are_of_one_size_and_hold_every_run(num_runs, threads):
+    groups = groups_of(num_runs, threads)
+    assert len({len(group) for group in groups}) == 1
+    assert len(groups[0]) <= LARGEST_GROUP
+    assert {index for group in groups for index in group} == set(range(num_runs))
+    if num_runs >= threads:
+        assert len(groups) % threads == 0 or num_runs < 2 * threads
+
+
 def test_runs_of_different_keys_differ():
     """A batch of keys that drew all its numbers from the first would give each run the same."""
     data = make_data(*DATA[0])
@@ -60,13 +71,16 @@ def test_runs_of_different_keys_differ():
 
 
 def test_a_run_that_turns_non_finite_goes_back_and_the_others_do_not_notice(monkeypatch):
+    monkeypatch.setenv("NPROC", "1")  # both in one group
     data, keys = [make_data(*DATA[0])] * 2, [make_key(0), make_key(1)]
     undisturbed = train_many([local(0), local(1)], data, keys, recipe=Recipe(20))
     stretch, calls = steps.stretch_of_many, []
 
-    def bad_once(states, keys, data, recipe, backoffs, *rest):
+    def bad_once(states, keys, data, recipe, backoffs, stop, *rest):
+        new, records = stretch(states, keys, data, recipe, backoffs, stop, *rest)
+        if stop == 0:  # only to compile
+            return new, records
         calls.append(np.array(backoffs))
-        new, records = stretch(states, keys, data, recipe, backoffs, *rest)
         if len(calls) == 1:
             records = records | {"kl_z": records["kl_z"].at[1].set(np.nan)}
         return new, records

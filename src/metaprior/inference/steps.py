@@ -133,12 +133,14 @@ def stretch_of_many(
     parts, static = eqx.partition((states.model, states.optimiser), eqx.is_array)
 
     def one(own: tuple, key: Array, data: Data, backoff: Leaf) -> tuple[tuple, dict[str, Array]]:
-        state = State(*eqx.combine(own, static), states.step)
+        model, moments = eqx.combine(own, static)
+        state = State(model, moments, states.step)
         new, records = _stretch(state, key, data, recipe, backoff, stop, draws, optimiser)
         return eqx.filter((new.model, new.optimiser), eqx.is_array), records
 
     parts, records = jax.vmap(one)(parts, keys, data, backoffs)
-    return State(*eqx.combine(parts, static), jnp.asarray(stop, jnp.int32)), records
+    model, moments = eqx.combine(parts, static)
+    return State(model, moments, jnp.asarray(stop, jnp.int32)), records
 
 
 def stacked_states(states: Sequence[State]) -> State:

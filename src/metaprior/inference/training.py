@@ -6,10 +6,12 @@ Runs of one shape (seeds, splits, restarts) can go side by side in one program, 
 
 import abc
 import dataclasses
+import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -28,6 +30,8 @@ from metaprior.model import Model
 
 #: How often a run may turn non-finite before it is given up.
 MAX_RETREATS = 8
+#: The most runs that are one program.
+LARGEST_GROUP = 5
 
 _RECIPE, _DRAWS = Recipe(), Draws()
 
@@ -85,14 +89,22 @@ class Run:
 class _Program(abc.ABC):
     """The compiled loop of one run, or of several side by side."""
 
-    state: steps.State
+    state: Any
 
     @abc.abstractmethod
-    def advance(self, runs: Sequence[Run], values: Recipe, stop: int) -> tuple[steps.State, list[History]]:
+    def advance(self, runs: Sequence[Run], values: Recipe, stop: int) -> tuple[Any, list[History]]:
         """Return the state after the steps up to `stop`, and every run's terms."""
 
     @abc.abstractmethod
-    def of(self, state: steps.State, index: int) -> steps.State:
+    def step(self) -> int:
+        """Return the number of the next step."""
+
+    @abc.abstractmethod
+    def finite(self, state: Any) -> np.ndarray:
+        """Return, for every run, whether all its numbers are finite."""
+
+    @abc.abstractmethod
+    def of(self, state: Any, index: int) -> steps.State:
         """Return the state of one run."""
 
 
@@ -112,12 +124,22 @@ class _Alone(_Program):
         state, records = steps.stretch(self.state, runs[0].key, self.data, values, backoff, np.int32(stop), *rest)
         return state, [{name: np.asarray(values) for name, values in records.items()}]
 
+    def step(self) -> int:
+        return int(self.state.step)
+
+    def finite(self, state: steps.State) -> np.ndarray:
+        return np.array([_finite(state.model)])
+
     def of(self, state: steps.State, index: int) -> steps.State:
         return state
 
 
 class _Together(_Program):
-    """Several runs of one shape, each with its own data."""
+    """Several runs of one shape, each with its own data: in groups that are one program, the groups over threads.
+
+    A group's arrays stay in a core's cache, which those of all runs would not; threads keep all cores busy where the
+    operations of a small network are too small to be shared out.
+    """
 
     def __init__(
         self,
@@ -127,19 +149,67 @@ class _Together(_Program):
         optimiser: optax.GradientTransformation,
     ) -> None:
         size = max(own.x.shape[0] for own in data)
-        self.data = jax.tree.map(lambda *leaves: np.stack(leaves), *[padded(own, size) for own in data])
-        self.state = stacked_states([start_state(model, optimiser, self.data.x.dtype) for model in models])
-        self.draws, self.optimiser = draws, optimiser
+        self.groups = groups_of(len(models), num_threads())
+        self.data = [
+            jax.tree.map(lambda *leaves: np.stack(leaves), *[padded(data[index], size) for index in group])
+            for group in self.groups
+        ]
+        dtype = self.data[0].x.dtype
+        starts = [start_state(model, optimiser, dtype) for model in models]
+        self.state = [stacked_states([starts[index] for index in group]) for group in self.groups]
+        self.draws, self.optimiser, self.compiled = draws, optimiser, False
 
-    def advance(self, runs: Sequence[Run], values: Recipe, stop: int) -> tuple[steps.State, list[History]]:
-        keys, backoffs = jnp.stack([run.key for run in runs]), np.array([run.backoff for run in runs], np.float32)
-        rest = (values, backoffs, np.int32(stop), self.draws, self.optimiser)
-        state, records = steps.stretch_of_many(self.state, keys, self.data, *rest)
-        wide = {name: np.asarray(values) for name, values in records.items()}
-        return state, [{name: values[index] for name, values in wide.items()} for index in range(len(runs))]
+    def advance(self, runs: Sequence[Run], values: Recipe, stop: int) -> tuple[list[steps.State], list[History]]:
+        x64 = jax.dtypes.canonicalize_dtype(np.float64) == np.float64  # a setting of this thread
 
-    def of(self, state: steps.State, index: int) -> steps.State:
-        return state_of(state, index)
+        def one(number: int, stop: int = stop) -> tuple[steps.State, dict[str, np.ndarray]]:
+            own = [runs[index] for index in self.groups[number]]
+            keys, backoffs = jnp.stack([run.key for run in own]), np.array([run.backoff for run in own], np.float32)
+            rest = (values, backoffs, np.int32(stop), self.draws, self.optimiser)
+            with jax.enable_x64(x64):
+                state, records = steps.stretch_of_many(self.state[number], keys, self.data[number], *rest)
+                return state, {name: np.asarray(values) for name, values in records.items()}
+
+        if not self.compiled:
+            one(0, self.step())  # no step: two threads would compile the same program twice
+            self.compiled = True
+        with ThreadPoolExecutor(num_threads()) as threads:
+            results = list(threads.map(one, range(len(self.groups))))
+        records: dict[int, History] = {}
+        for group, (_, terms) in zip(self.groups, results, strict=True):
+            records |= {run: {name: own[i] for name, own in terms.items()} for i, run in enumerate(group)}
+        return [state for state, _ in results], [records[index] for index in range(len(runs))]
+
+    def step(self) -> int:
+        return int(self.state[0].step)
+
+    def finite(self, state: list[steps.State]) -> np.ndarray:
+        good = np.ones(max(max(group) for group in self.groups) + 1, bool)
+        for group, own in zip(self.groups, state, strict=True):
+            leaves = jax.tree.leaves(eqx.filter(own.model, eqx.is_inexact_array))
+            good[group] &= np.all([np.isfinite(np.asarray(a)).reshape(len(group), -1).all(axis=1) for a in leaves], 0)
+        return good
+
+    def of(self, state: list[steps.State], index: int) -> steps.State:
+        number = next(n for n, group in enumerate(self.groups) if index in group)
+        return state_of(state[number], self.groups[number].index(index))
+
+
+def groups_of(num_runs: int, num_threads: int) -> list[list[int]]:
+    """Cut runs into groups of one size, at most `LARGEST_GROUP`, as many as the threads share evenly.
+
+    Where they do not come out even the last run fills up the last groups: its copies are computed and dropped.
+    """
+    least = -(-num_runs // LARGEST_GROUP)
+    count = min(-(-least // num_threads) * num_threads, num_runs)
+    size = -(-num_runs // count)
+    places = [min(place, num_runs - 1) for place in range(-(-num_runs // size) * size)]
+    return [places[start : start + size] for start in range(0, len(places), size)]
+
+
+def num_threads() -> int:
+    """Return how many threads XLA computes with: NPROC where it is set, else the cores."""
+    return int(os.environ.get("NPROC") or os.cpu_count() or 1)
 
 
 def train(
@@ -199,8 +269,8 @@ def _driven(
     num_steps, begun = int(recipe.num_steps), time.perf_counter()
     values = Recipe(*[np.asarray(v, np.float32) for v in recipe])
     settles = max(float(recipe.noise_full), float(recipe.kl_full))
-    while int(program.state.step) < num_steps and not all(run.ended for run in runs):
-        first = int(program.state.step)
+    while program.step() < num_steps and not all(run.ended for run in runs):
+        first = program.step()
         last = min(first + STRETCH, num_steps)
         new, records = program.advance(runs, values, last)
         if _retreated(program, new, records, runs, first):
@@ -220,10 +290,11 @@ def _driven(
 
 def _retreated(program: _Program, new: steps.State, records: Sequence[History], runs: Sequence[Run], step: int) -> bool:
     """Send runs that have turned non-finite back; return whether there are any."""
+    good = program.finite(new)
     bad = [
         run
-        for index, run in enumerate(runs)
-        if run.ended is None and not _finite((program.of(new, index).model, records[index]))
+        for run, is_good, record in zip(runs, good, records, strict=True)
+        if run.ended is None and not (is_good and _finite(record))
     ]
     for run in bad:
         run.retreat(step)
