@@ -63,6 +63,8 @@ class _Writer:
         return self.compound(value)
 
     def compound(self, value: Any) -> Any:
+        if hasattr(value, "_saved_state"):
+            return {"estimator": self.estimator(value)}
         if isinstance(value, range):
             return {"range": [value.start, value.stop, value.step]}
         if isinstance(value, np.random.RandomState):
@@ -85,6 +87,18 @@ class _Writer:
             f"{value!r} cannot be saved: expected numbers, strings, arrays and parts of this library; a function of "
             "your own has no plain form (take a named activation, or keep the estimator by pickle)."
         )
+
+    def estimator(self, value: Any) -> dict[str, Any]:
+        params = value.get_params(deep=False)
+        for name in ONLY_FOR_TRAINING:
+            if params.get(name) is not None:
+                params[name] = None
+                warnings.warn(f"save: {name} is not saved; a loaded model has the default.", UserWarning, stacklevel=4)
+        return {
+            "class": _class_name(type(value)),
+            "params": {name: self.plain(item) for name, item in params.items()},
+            "state": {name: self.plain(item) for name, item in value._saved_state().items()},
+        }
 
     def instance(self, value: Any, fields: dict[str, Any]) -> dict[str, Any]:
         return {"class": _class_name(type(value)), "fields": {k: self.plain(v) for k, v in fields.items()}}
@@ -129,6 +143,12 @@ class _Reader:
         made = object.__new__(cls)
         for name, item in fields.items():
             object.__setattr__(made, name, item)
+        return made
+
+    def _estimator(self, content: dict, _: Any = None) -> Any:
+        cls: Any = named_class(content["class"])
+        made = cls(**{name: self.value(plain) for name, plain in content["params"].items()})
+        made._restore({name: self.value(plain) for name, plain in content["state"].items()})
         return made
 
     def _float(self, content: str, _: Any) -> float:
@@ -197,19 +217,9 @@ def save(estimator: Any, path: str | os.PathLike, *, overwrite: bool = False) ->
     if target.exists() and not overwrite:
         raise FileExistsError(f"save: {target} exists; give another name, or overwrite=True.")
     writer = _Writer()
-    params = estimator.get_params(deep=False)
-    for name in ONLY_FOR_TRAINING:
-        if params.get(name) is not None:
-            params[name] = None
-            warnings.warn(f"save: {name} is not saved; a loaded model has the default.", UserWarning, stacklevel=3)
-    content = {
-        "class": _class_name(type(estimator)),
-        "params": {name: writer.plain(value) for name, value in params.items()},
-        "state": {name: writer.plain(value) for name, value in estimator._saved_state().items()},
-    }
-    text = json.dumps(content, sort_keys=True)
+    text = json.dumps(writer.estimator(estimator), sort_keys=True)
     header = {"format": f"metaprior {FORMAT}", "content": text, "sha256": _digest(text, writer.arrays)}
-    _write_atomically(target, to_bytes(writer.arrays, metadata=header))
+    write_atomically(target, to_bytes(writer.arrays, metadata=header))
 
 
 def load(path: str | os.PathLike) -> Any:
@@ -226,17 +236,12 @@ def load(path: str | os.PathLike) -> Any:
     if header.get("sha256") != _digest(text, arrays):
         raise ValueError(f"load: {source} was altered after it was written (its digest differs); get another copy.")
     try:
-        content = json.loads(text)
-        cls: Any = named_class(content["class"])
-        reader = _Reader(arrays)
-        estimator = cls(**{name: reader.value(plain) for name, plain in content["params"].items()})
-        estimator._restore({name: reader.value(plain) for name, plain in content["state"].items()})
+        return _Reader(arrays)._estimator(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"load: {source} holds what this version of the library does not understand ({error}); load it with the "
             "version that wrote it."
         ) from error
-    return estimator
 
 
 def _read(source: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
@@ -270,7 +275,7 @@ def _digest(text: str, arrays: dict[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _write_atomically(target: Path, content: bytes) -> None:
+def write_atomically(target: Path, content: bytes) -> None:
     """Write to a temporary file beside the target, flush it to the disk and rename it."""
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

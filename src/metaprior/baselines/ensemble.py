@@ -7,6 +7,7 @@ import numpy as np
 
 from metaprior.baselines.map import MAPEstimator
 from metaprior.baselines.members import MembersEstimator
+from metaprior.estimators.checkpoints import Place
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.inference import Fit
@@ -25,14 +26,21 @@ class EnsembleEstimator(MembersEstimator, MAPEstimator):
     def _is_one_run(self) -> bool:
         return False
 
-    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
+    def _fit(
+        self,
+        x: np.ndarray,
+        targets: np.ndarray,
+        likelihood: Likelihood,
+        num_functions: int,
+        place: Place | None = None,
+    ) -> None:
         """Train one member after another: one compiled program serves them all."""
         seed, problem = self._begun(x, targets, likelihood, num_functions)
         seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.num_members))
         fits = []
         for index, own in enumerate(seeds.tolist()):
             model = self._member(index) if self._going_on() else self._started(problem, own)
-            fits.append(self._trained(model, problem, own))
+            fits.append(self._trained(model, problem, own, place and place.inside(f"member{index}")))
         self._keep(_together(fits), seed)
 
     def _member(self, index: int) -> Model:

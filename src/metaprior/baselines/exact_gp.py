@@ -17,6 +17,7 @@ from metaprior import kernels
 from metaprior.baselines.evidence import Evidence, Hypers, conditioned, maximised
 from metaprior.baselines.gaussian import GaussianFunctions, GaussianPredictive
 from metaprior.estimators.base import Estimator
+from metaprior.estimators.checkpoints import Place, refuse_place
 from metaprior.estimators.checks import expect, is_whole, standard_units
 from metaprior.estimators.data_kernel import for_standardised
 from metaprior.estimators.regressor import GaussianRegressorPart
@@ -81,8 +82,16 @@ class ExactGPRegressor(GaussianRegressorPart, Estimator):
     max_iter: int = 200
     random_state: int | np.random.RandomState | None = None
 
-    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
+    def _fit(
+        self,
+        x: np.ndarray,
+        targets: np.ndarray,
+        likelihood: Likelihood,
+        num_functions: int,
+        place: Place | None = None,
+    ) -> None:
         self._check_parameters()
+        refuse_place(self, place)
         _check_rows(len(x))
         assert isinstance(likelihood, Gaussian)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

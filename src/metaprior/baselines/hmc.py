@@ -13,6 +13,7 @@ import numpy as np
 
 from metaprior.baselines.members import MembersEstimator
 from metaprior.estimators.base import Problem, as_numpy
+from metaprior.estimators.checkpoints import Place, refuse_place
 from metaprior.estimators.checks import expect, is_number
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.progress import progress_bar
@@ -69,8 +70,16 @@ class HMCEstimator(MembersEstimator):
         latent_dim = int(self.latent_dim)
         return HierarchicalMetaGP.initial(network, latent_dim, weight_kernel, input_kernel, problem.x_unit, rng)
 
-    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
+    def _fit(
+        self,
+        x: np.ndarray,
+        targets: np.ndarray,
+        likelihood: Likelihood,
+        num_functions: int,
+        place: Place | None = None,
+    ) -> None:
         """Sample: every chain from its own random start, moved uphill a little."""
+        refuse_place(self, place)
         require_numpyro()
         seed, problem = self._begun(x, targets, likelihood, num_functions)
         seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.num_chains)).tolist()

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 
 from metaprior.baselines.map import MAPEstimator
 from metaprior.estimators.base import as_numpy
+from metaprior.estimators.checkpoints import Place
 from metaprior.estimators.checks import expect
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.regressor import RegressorPart
@@ -38,7 +39,14 @@ class LaplaceEstimator(MAPEstimator):
     def _is_one_run(self) -> bool:
         return False
 
-    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
+    def _fit(
+        self,
+        x: np.ndarray,
+        targets: np.ndarray,
+        likelihood: Likelihood,
+        num_functions: int,
+        place: Place | None = None,
+    ) -> None:
         """Train to the MAP weights, then measure the curvature there."""
         seed, problem = self._begun(x, targets, likelihood, num_functions)
         if self._going_on():
@@ -46,7 +54,7 @@ class LaplaceEstimator(MAPEstimator):
             model = Model(point, self.model_.network, self.model_.likelihood)
         else:
             model = self._started(problem, seed)
-        fit = self._trained(model, problem, seed)
+        fit = self._trained(model, problem, seed, place)
         with in_float64():
             around = self._around(as_float64(fit.model), problem.x_unit, targets)
         self._keep(Fit(as_numpy(around), *fit[1:]), seed)

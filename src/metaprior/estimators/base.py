@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from metaprior.compilation import compilation_cache, drop_programs_when_many
+from metaprior.estimators.checkpoints import Checkpoint, Place, digest_of
 from metaprior.estimators.checks import expect, is_number, is_whole, standard_units, text_columns
 from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore
@@ -63,8 +64,15 @@ class Estimator(BaseEstimator, abc.ABC):
         """Check the data; return the arguments of `_fit`."""
 
     @abc.abstractmethod
-    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
-        """Fit to raw inputs and (standardised) targets."""
+    def _fit(
+        self,
+        x: np.ndarray,
+        targets: np.ndarray,
+        likelihood: Likelihood,
+        num_functions: int,
+        place: Place | None = None,
+    ) -> None:
+        """Fit to raw inputs and (standardised) targets; a `place` keeps checkpoints."""
 
     @abc.abstractmethod
     def _answer(self, X: np.ndarray) -> Predictive:
@@ -261,11 +269,18 @@ class TrainedEstimator(NetworkEstimator):
     def _going_on(self) -> bool:
         return self.warm_start and hasattr(self, "model_")
 
-    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
+    def _fit(
+        self,
+        x: np.ndarray,
+        targets: np.ndarray,
+        likelihood: Likelihood,
+        num_functions: int,
+        place: Place | None = None,
+    ) -> None:
         """Build or continue a model and train it."""
         seed, problem = self._begun(x, targets, likelihood, num_functions)
         model = self.model_ if self._going_on() else self._started(problem, seed)
-        self._keep(self._trained(model, problem, seed), seed)
+        self._keep(self._trained(model, problem, seed, place), seed)
 
     def _job(self, problem: Problem, seed: int) -> Job:
         """Return what training needs, for several that train side by side."""
@@ -290,20 +305,23 @@ class TrainedEstimator(NetworkEstimator):
         """Return how many rows and draws a step takes."""
         return Draws(self._batch_size(num_rows), 1, 1)
 
-    def _trained(self, model: Model, problem: Problem, seed: int) -> Fit:
+    def _trained(self, model: Model, problem: Problem, seed: int, place: Place | None = None) -> Fit:
+        recipe, draws = self._recipe(), self._draws_a_step(len(problem.x))
         with self._computing():
             data, stop_when = self._split(problem, seed)
+            begins = None if place is None else digest_of(model, data, recipe, draws, seed)
             with progress_bar(self.verbose) as listener:
                 return train(
                     model,
                     data,
                     make_key(seed),
-                    recipe=self._recipe(),
-                    draws=self._draws_a_step(len(problem.x)),
+                    recipe=recipe,
+                    draws=draws,
                     optimiser=self.optimizer,
                     listener=listener,
                     stop_when=stop_when,
                     mesh=self._mesh(),
+                    keeper=None if place is None or begins is None else Checkpoint(place, begins),
                 )
 
     def _mesh(self) -> Mesh | None:

@@ -1,5 +1,6 @@
 """What every classifier shares: labels in, class probabilities out."""
 
+import os
 from typing import Any, Self
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from metaprior.estimators.base import Estimator
+from metaprior.estimators.checkpoints import make_place
 from metaprior.likelihoods import Bernoulli, Categorical, Likelihood
 from metaprior.prediction import FunctionDraws, Predictive
 
@@ -17,7 +19,7 @@ class ClassifierPart(ClassifierMixin, Estimator):
 
     classes_: np.ndarray
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, checkpoint: str | os.PathLike | None = None, every: int = 1000) -> Self:
         """Fit the posterior.
 
         Parameters
@@ -26,11 +28,17 @@ class ClassifierPart(ClassifierMixin, Estimator):
         y : array-like of shape (n_samples,)
             Class labels: numbers or strings.
 
+        checkpoint : str or path, default=None
+            A folder to keep the run in: where it was killed, the same call goes on and ends with the same bits.
+        every : int, default=1000
+            Steps between two checkpoints, rounded up to hundreds.
+
         Returns
         -------
         self
         """
-        self._fit(*self._taken(X, y))
+        place = make_place(checkpoint, every)
+        self._fit(*self._taken(X, y), place)
         return self
 
     def _taken(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Likelihood, int]:

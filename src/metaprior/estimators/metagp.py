@@ -10,6 +10,7 @@ import numpy as np
 
 from metaprior import kernels
 from metaprior.estimators.base import Problem, VariationalEstimator, expect_auto_or_whole
+from metaprior.estimators.checkpoints import Place
 from metaprior.estimators.checks import is_whole
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.data_kernel import for_standardised
@@ -59,11 +60,20 @@ class MetaGPEstimator(VariationalEstimator):
     def _is_one_run(self) -> bool:
         return int(self.n_restarts) == 0
 
-    def _fit(self, x: np.ndarray, targets: np.ndarray, likelihood: Likelihood, num_functions: int) -> None:
+    def _fit(
+        self,
+        x: np.ndarray,
+        targets: np.ndarray,
+        likelihood: Likelihood,
+        num_functions: int,
+        place: Place | None = None,
+    ) -> None:
         """Train from one start, or from several side by side and keep the one with the highest ELBO."""
         if self._is_one_run or self._going_on():
-            super()._fit(x, targets, likelihood, num_functions)
+            super()._fit(x, targets, likelihood, num_functions, place)
             return
+        if place is not None:
+            raise ValueError("checkpoint: expected n_restarts=0; several runs side by side are not kept.")
         seed, problem = self._begun(x, targets, likelihood, num_functions)
         starts = [problem._replace(start=start) for start in range(1 + int(self.n_restarts))]
         jobs = [self._job(own, seed + own.start) for own in starts]

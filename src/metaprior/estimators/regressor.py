@@ -1,5 +1,6 @@
 """What every regressor shares: targets to standard units and back, the likelihood, mean and standard deviation."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
@@ -9,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from metaprior.estimators.base import Estimator
+from metaprior.estimators.checkpoints import make_place
 from metaprior.estimators.checks import is_number, standard_units
 from metaprior.likelihoods import Gaussian, Likelihood, Poisson, StudentT
 from metaprior.likelihoods.gaussian import NOISE_HOLD
@@ -35,7 +37,7 @@ class GaussianRegressorPart(RegressorMixin, Estimator):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, checkpoint: str | os.PathLike | None = None, every: int = 1000) -> Self:
         """Fit the posterior.
 
         Parameters
@@ -43,11 +45,17 @@ class GaussianRegressorPart(RegressorMixin, Estimator):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
 
+        checkpoint : str or path, default=None
+            A folder to keep the run in: where it was killed, the same call goes on and ends with the same bits.
+        every : int, default=1000
+            Steps between two checkpoints, rounded up to hundreds.
+
         Returns
         -------
         self
         """
-        self._fit(*self._taken(X, y))
+        place = make_place(checkpoint, every)
+        self._fit(*self._taken(X, y), place)
         return self
 
     def _taken(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, Likelihood, int]:

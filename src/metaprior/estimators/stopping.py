@@ -36,6 +36,14 @@ class FlatElbo:
             self.waited += 1
         return self.waited >= self.patience
 
+    def progress(self) -> dict[str, float]:
+        """Return what the next look depends on."""
+        return {"best": float(self.best), "waited": self.waited}
+
+    def resume(self, progress: dict[str, float]) -> None:
+        """Go on from what `progress` gave."""
+        self.best, self.waited = progress["best"], int(progress["waited"])
+
 
 class HeldOutScore(FlatElbo):
     """Stop when the expected log likelihood of a held-out part no longer rises."""

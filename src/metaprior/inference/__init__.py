@@ -5,7 +5,7 @@ from metaprior.inference.devices import row_mesh
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
 from metaprior.inference.recipe import Recipe
 from metaprior.inference.steps import ADAM
-from metaprior.inference.training import ConvergenceTrouble, Fit, Progress, train, train_many
+from metaprior.inference.training import ConvergenceTrouble, Fit, Progress, Snapshot, train, train_many
 
 __all__ = [
     "ADAM",
@@ -16,6 +16,7 @@ __all__ = [
     "Fit",
     "Progress",
     "Recipe",
+    "Snapshot",
     "elbo",
     "elbo_terms",
     "make_data",

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
 import jax
@@ -60,6 +60,25 @@ class Fit(NamedTuple):
     retreats: int
     jitter: float
     converged: bool
+
+
+class Snapshot(NamedTuple):
+    """All that a run needs to go on: arrays and plain numbers, by name."""
+
+    arrays: dict[str, np.ndarray]
+    numbers: dict[str, Any]
+
+
+class Keeper(Protocol):
+    """What keeps a run's snapshots: `save` after every so many steps, `load` before the first."""
+
+    every: int
+
+    def save(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot in place of the last."""
+
+    def load(self) -> Snapshot | None:
+        """Return the last snapshot, None where there is none."""
 
 
 @dataclasses.dataclass
@@ -223,14 +242,24 @@ def train(
     listener: Listener | None = None,
     stop_when: StopRule | None = None,
     mesh: Mesh | None = None,
+    keeper: Keeper | None = None,
 ) -> Fit:
     """Fit a model by maximising its ELBO.
 
     `optimiser` None is Adam. `listener` is told after every stretch; `stop_when` is asked then, once the recipe has
     let everything in, whether the run may end early. A `mesh` (`inference.row_mesh`) spreads the rows of every step.
+    A `keeper` keeps snapshots; where it has one, the run goes on from there and ends with the same bits.
     """
-    program = _Alone(model, data, draws, adam_for(model) if optimiser is None else optimiser, mesh)
-    return _driven(program, [Run(key)], recipe, listener, [stop_when])[0]
+    program, run = _Alone(model, data, draws, adam_for(model) if optimiser is None else optimiser, mesh), Run(key)
+    if keeper is None:
+        return _driven(program, [run], recipe, listener, [stop_when])[0]
+    known = keeper.load()
+    if known is not None:
+        _go_on_from(known, program, run, stop_when)
+    kept = _Kept(keeper, program, run, stop_when)
+    fit = _driven(program, [run], recipe, listener, [stop_when], kept)[0]
+    keeper.save(snapshot_of(program, run, stop_when))
+    return fit
 
 
 def train_many(
@@ -264,8 +293,9 @@ def _driven(
     recipe: Recipe,
     listener: Listener | None,
     rules: Sequence[StopRule | None],
+    after: Callable[[int], None] = lambda step: None,
 ) -> list[Fit]:
-    """Call the compiled loop, stretch after stretch, until all runs have ended."""
+    """Call the compiled loop, stretch after stretch, until all runs have ended; `after` is told of each."""
     num_steps, begun = int(recipe.num_steps), time.perf_counter()
     values = Recipe(*[np.asarray(v, np.float32) for v in recipe])
     settles = max(float(recipe.noise_full), float(recipe.kl_full))
@@ -282,10 +312,55 @@ def _driven(
             listener(Progress(last, num_steps, _last_means(runs), time.perf_counter() - begun))
         if last / num_steps >= settles:
             _end_early(program, runs, rules)
+        after(last)
     for index, run in enumerate(runs):
         if run.ended is None:
             run.end(program.of(program.state, index).model, converged=False)
     return [run.ended for run in runs if run.ended is not None]
+
+
+class _Kept:
+    """Saves a snapshot whenever `every` steps have passed."""
+
+    def __init__(self, keeper: Keeper, program: _Alone, run: Run, rule: StopRule | None) -> None:
+        self.keeper, self.program, self.run, self.rule = keeper, program, run, rule
+        self.last = program.step()
+
+    def __call__(self, step: int) -> None:
+        if step - self.last >= self.keeper.every:
+            self.keeper.save(snapshot_of(self.program, self.run, self.rule))
+            self.last = step
+
+
+def snapshot_of(program: _Alone, run: Run, rule: StopRule | None) -> Snapshot:
+    """Return all that a run needs to go on."""
+    leaves = jax.tree.leaves(eqx.filter(program.state, eqx.is_array))
+    arrays = {f"state {i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
+    arrays["key"] = np.asarray(jax.random.key_data(run.key))
+    terms = joined(run.history)
+    arrays |= {f"term {name}": values for name, values in terms.items() if name != "elbo"}
+    converged = run.ended is not None and run.ended.converged
+    rule_progress = rule.progress() if hasattr(rule, "progress") else {}
+    numbers = {"backoff": run.backoff, "retreats": run.retreats, "converged": converged, "rule": rule_progress}
+    return Snapshot(arrays, numbers)
+
+
+def _go_on_from(known: Snapshot, program: _Alone, run: Run, rule: StopRule | None) -> None:
+    """Put a run where a snapshot was taken."""
+    arrays, static = eqx.partition(program.state, eqx.is_array)
+    leaves, structure = jax.tree.flatten(arrays)
+    found = [known.arrays[f"state {i}"] for i in range(len(leaves))]
+    kept = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in found])
+    state = eqx.combine(kept, static)
+    program.state = state if program.mesh is None else replicated(state, program.mesh)
+    run.key = jax.random.wrap_key_data(jnp.asarray(known.arrays["key"]), impl=jax.random.key_impl(run.key))
+    run.backoff, run.retreats = known.numbers["backoff"], known.numbers["retreats"]
+    terms = {name.removeprefix("term "): a for name, a in known.arrays.items() if name.startswith("term ")}
+    run.history = [terms] if program.step() else []
+    if rule is not None and known.numbers["rule"]:
+        rule.resume(known.numbers["rule"])  # type: ignore[attr-defined]
+    if known.numbers["converged"]:
+        run.end(program.of(program.state, 0).model, converged=True)
 
 
 def _retreated(program: _Program, new: steps.State, records: Sequence[History], runs: Sequence[Run], step: int) -> bool:

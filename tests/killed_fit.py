@@ -1,0 +1,62 @@
+"""Fit with checkpoints and be killed by SIGKILL at a chosen event: OUT FOLDER KIND EVENT NUMBER.
+
+Events are the moments of writing a checkpoint (before the temporary file, after its content, before and after the
+rename) and the end of a stretch; at the NUMBER-th EVENT the process kills itself. NUMBER 0 never does.
+"""
+
+import os
+import signal
+import sys
+
+import numpy as np
+
+from metaprior import MetaGPClassifier, MetaGPRegressor, saving
+from metaprior.baselines import EnsembleRegressor, LaplaceRegressor
+from metaprior.inference import training
+
+KINDS = {
+    "local": MetaGPRegressor((4,), input_kernel="rbf", num_inducing=6, max_iter=800, random_state=0),
+    "batches": MetaGPRegressor((4,), num_inducing=6, max_iter=800, batch_size=8, random_state=0),
+    "stopping": MetaGPRegressor(
+        (4,), num_inducing=6, max_iter=1500, early_stopping=True, n_iter_no_change=3, random_state=0
+    ),
+    "classes": MetaGPClassifier((4,), num_inducing=6, max_iter=400, random_state=0),
+    "ensemble": EnsembleRegressor((4,), num_members=3, max_iter=300, random_state=0),
+    "laplace": LaplaceRegressor((4,), max_iter=400, random_state=0),
+}
+
+
+def die_at(event: str, number: int) -> None:
+    """Count an event, and end at the chosen one."""
+    counts = {"left": number}
+
+    def happened(name: str) -> None:
+        if name == event:
+            counts["left"] -= 1
+            if counts["left"] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    make, replace, flush, finite = saving.tempfile.mkstemp, os.replace, os.fsync, training._finite
+    saving.tempfile.mkstemp = lambda *a, **k: (happened("before"), make(*a, **k))[1]
+    os.fsync = lambda *a: (happened("written"), flush(*a))[1]
+    os.replace = lambda *a: (happened("unnamed"), replace(*a), happened("renamed"))[1]
+    training._finite = lambda tree: (happened("stretch"), finite(tree))[1]
+
+
+def main(out: str, folder: str, kind: str, event: str, number: str) -> None:
+    """Fit, and write what came of it."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (30, 1))
+    y = np.sin(3 * x[:, 0]) + 0.1 * rng.standard_normal(30)
+    die_at(event, int(number))
+    model = KINDS[kind]
+    model.fit(x, y > 0 if kind == "classes" else y, checkpoint=folder or None, every=100)
+    predictive = model.predict_distribution(x)
+    kept = {"mean": predictive.probabilities if kind == "classes" else predictive.mean}
+    if kind != "classes":
+        kept["std"] = predictive.std
+    np.savez(out, elbo=model.elbo_history_, steps=model.n_iter_, **kept)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
