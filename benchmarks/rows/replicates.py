@@ -23,7 +23,7 @@ def measure() -> Row:
 
     times = alternating({"together": together, "one by one": one_by_one}, repeats=3)
     return Row(
-        "40 replicates side by side (vmap in groups, groups over threads) / one after the other (1-50-1 local, compiled)",
+        "40 replicates side by side (vmap in groups, over threads) / one after the other (1-50-1 local, compiled)",
         times["together"] / times["one by one"],
         "<= 0.6",
         {"seconds": times, "steps": STEPS},

@@ -126,6 +126,7 @@ def _at_end(model: Any, X: Any) -> tuple[Any, Any]:
 
 
 def own_answer(model: Any, X: Any) -> Answers:
+    """Return what an estimator of this library, or one at the end of a pipeline, says for itself."""
     end, X = _at_end(model, X)
     return end.predict_distribution(X)
 

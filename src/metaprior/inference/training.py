@@ -340,7 +340,7 @@ def snapshot_of(program: _Alone, run: Run, rule: StopRule | None) -> Snapshot:
     terms = joined(run.history)
     arrays |= {f"term {name}": values for name, values in terms.items() if name != "elbo"}
     converged = run.ended is not None and run.ended.converged
-    rule_progress = rule.progress() if hasattr(rule, "progress") else {}
+    rule_progress: dict[str, float] = getattr(rule, "progress", dict)()
     numbers = {"backoff": run.backoff, "retreats": run.retreats, "converged": converged, "rule": rule_progress}
     return Snapshot(arrays, numbers)
 

@@ -1,0 +1,68 @@
+"""Policies: a score for every arm at every context; the arm with the highest is chosen.
+
+A model of rewards knows an arm by its one-hot code beside the context. Thompson sampling draws one function a context
+and scores all arms by it: what the draw believes of one arm goes with what it believes of the others.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+#: Contexts that are decided in one call, each by a draw of its own: a call computes contexts x draws.
+CONTEXTS_AT_ONCE = 64
+
+#: From a fitted model, contexts, the number of arms and a generator to scores [contexts, arms].
+Policy = Callable[[Any, np.ndarray, int, np.random.Generator], np.ndarray]
+
+
+def model_rows(contexts: np.ndarray, arms: np.ndarray, num_arms: int) -> np.ndarray:
+    """Return what the model sees: every context and, one-hot, its arm."""
+    return np.hstack([contexts, np.eye(num_arms)[arms]])
+
+
+def all_rows(contexts: np.ndarray, num_arms: int) -> np.ndarray:
+    """Return the rows of every context with every arm, [contexts * arms, features]; arms run fastest."""
+    count = len(contexts)
+    return model_rows(np.repeat(contexts, num_arms, axis=0), np.tile(np.arange(num_arms), count), num_arms)
+
+
+def thompson(model: Any, contexts: np.ndarray, num_arms: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the rewards that a drawn function promises, a new function for every context."""
+    parts = []
+    for start in range(0, len(contexts), CONTEXTS_AT_ONCE):
+        some = contexts[start : start + CONTEXTS_AT_ONCE]
+        num_draws = 1 << (len(some) - 1).bit_length()  # every number of draws is another program: powers of two
+        seed, each = int(rng.integers(2**31 - 1)), np.arange(len(some))
+        draws = np.asarray(model.sample_y(all_rows(some, num_arms), n_samples=num_draws, random_state=seed))
+        parts.append(draws.reshape(len(some), num_arms, num_draws)[each, :, each])
+    return np.concatenate(parts)
+
+
+def greedy(model: Any, contexts: np.ndarray, num_arms: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the expected rewards."""
+    return np.asarray(model.predict(all_rows(contexts, num_arms))).reshape(len(contexts), num_arms)
+
+
+def uniform(model: Any, contexts: np.ndarray, num_arms: int, rng: np.random.Generator) -> np.ndarray:
+    """Return random scores: any arm, whatever the context."""
+    return rng.uniform(size=(len(contexts), num_arms))
+
+
+def epsilon_greedy(epsilon: float) -> Policy:
+    """Return the policy that is greedy, but uniform in a part `epsilon` of the rounds."""
+
+    def scores(model: Any, contexts: np.ndarray, num_arms: int, rng: np.random.Generator) -> np.ndarray:
+        explores = rng.uniform(size=(len(contexts), 1)) < epsilon
+        return np.where(explores, uniform(model, contexts, num_arms, rng), greedy(model, contexts, num_arms, rng))
+
+    return scores
+
+
+#: The policies by name, for a given epsilon.
+POLICIES: dict[str, Callable[[float], Policy]] = {
+    "thompson": lambda epsilon: thompson,
+    "greedy": lambda epsilon: greedy,
+    "epsilon_greedy": epsilon_greedy,
+    "uniform": lambda epsilon: uniform,
+}

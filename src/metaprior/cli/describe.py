@@ -1,0 +1,26 @@
+"""What a model is, in plain things."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from metaprior.tables.model import TableModel
+
+
+def described(model: "TableModel") -> dict[str, Any]:
+    """Return what a model is, in plain things."""
+    schema, estimator = model.schema, model.estimator
+    kernel = getattr(estimator, "input_kernel_", None)
+    classes = {"classes": estimator.classes_.tolist()} if hasattr(estimator, "classes_") else {}
+    return {
+        "estimator": type(estimator).__name__,
+        "task": schema.target.task,
+        "target": schema.target.name,
+        **classes,
+        "columns": {column.name: column.described() for column in schema.columns},
+        "ignored": list(schema.ignored),
+        "features": schema.features(),
+        "network": list(estimator.model_.network.sizes),
+        "weights": sum(wire.num_weights for wire in estimator.model_.network.wires),
+        "input_kernel": None if kernel is None else " ".join(repr(kernel).split()),
+        **model.summary,
+    }

@@ -1,0 +1,97 @@
+"""The options of `metaprior fit` that become parameters of an estimator."""
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from metaprior.cli.kernel_text import FORM, kernel_in_words
+from metaprior.cli.result import UsageError
+
+if TYPE_CHECKING:
+    from metaprior.tables import Schema
+
+#: The input kernel where none is named.
+USUAL_KERNEL = "rbf"
+ACTIVATIONS = ("tanh", "relu", "logistic", "gelu", "silu", "elu", "softplus", "identity")
+LIKELIHOODS = ("gaussian", "student_t", "poisson")
+#: Options that are parameters as they are.
+PARAMETERS = (
+    "activation",
+    "likelihood",
+    "max_iter",
+    "batch_size",
+    "learning_rate_init",
+    "num_inducing",
+    "random_state",
+)
+
+
+def add_estimator(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the model and its training."""
+    group = parser.add_argument_group("the model")
+    group.add_argument(
+        "--input-kernel",
+        default=USUAL_KERNEL,
+        metavar="KERNEL",
+        help="how the function's character depends on the input: rbf (default), periodic, matern12, matern32, "
+        f"matern52, rational_quadratic, linear, constant, or none for a global model; {FORM}",
+    )
+    group.add_argument("--hidden", type=_sizes, metavar="N,N", help="units of the hidden layers; default: 50")
+    group.add_argument("--activation", choices=ACTIVATIONS, help="default: tanh")
+    group.add_argument("--likelihood", choices=LIKELIHOODS, help="regression: the noise; default: gaussian")
+    group.add_argument("--num-inducing", type=int, metavar="N", help="inducing codes; default: 50")
+    group = parser.add_argument_group("training")
+    group.add_argument("--max-iter", type=int, metavar="N", help="steps; default: 3000")
+    group.add_argument("--batch-size", type=int, metavar="N", help="rows of a step; default: all up to 512, then 256")
+    group.add_argument("--learning-rate", type=float, dest="learning_rate_init", metavar="X", help="default: 0.02")
+    group.add_argument("--seed", type=int, default=0, dest="random_state", metavar="N", help="default: 0")
+    group.add_argument(
+        "--set",
+        action="append",
+        type=_setting,
+        default=[],
+        metavar="NAME=VALUE",
+        help="any other parameter of MetaGPRegressor or MetaGPClassifier (repeat for more), as conditional=full",
+    )
+
+
+def estimator_of(args: argparse.Namespace, schema: "Schema") -> Any:
+    """Return the estimator that the options describe, for the task of a table."""
+    from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
+
+    is_regression = schema.target.task == "regression"
+    if args.likelihood is not None and not is_regression:
+        raise UsageError("--likelihood: classes need none; leave it out, or say --task regression")
+    params = {name: getattr(args, name) for name in PARAMETERS if getattr(args, name) is not None}
+    params["input_kernel"] = kernel_in_words(args.input_kernel, schema)
+    if args.hidden is not None:
+        params["hidden_layer_sizes"] = args.hidden
+    cls = MetaGPRegressor if is_regression else MetaGPClassifier
+    others = dict(args.set)
+    unknown = sorted(set(others) - set(cls().get_params()))
+    if unknown:
+        raise UsageError(f"--set: {cls.__name__} has no parameter {unknown[0]!r}; it has {sorted(cls().get_params())}")
+    made = cls(**{**params, **others})
+    try:
+        made._check_parameters()
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return made
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(size) for size in text.split(",") if size.strip())
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected whole numbers between commas, as 50,50; got {text!r}") from error
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """Return a name and a value: what JSON can read (3, 0.5, true, null, [0, 1]), else a text."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE; got {text!r}")
+    try:
+        return name.strip(), json.loads(value)
+    except json.JSONDecodeError:
+        return name.strip(), value.strip()

@@ -1,0 +1,43 @@
+"""`metaprior evaluate`: what a model's predictions are worth on a table with known targets."""
+
+import argparse
+
+from metaprior.cli.options import add_model, add_table, add_unseen, loaded, table_of
+from metaprior.cli.result import Result, aligned
+
+SUMMARY = "score a model on a table with known targets"
+EXAMPLES = """\
+  metaprior evaluate model.metaprior test.csv
+  metaprior evaluate model.metaprior test.parquet --json
+"""
+#: What every score says.
+MEANINGS = {
+    "rmse": "root mean squared error of the mean, in units of the target; small is good",
+    "nll": "mean of -log p(target), in nats; small is good",
+    "crps": "continuous ranked probability score, in units of the target; small is good",
+    "calibration_error": "mean gap between said and seen frequencies; 0 is good",
+    "coverage_50": "share of targets inside the 50 % interval",
+    "coverage_90": "share of targets inside the 90 % interval",
+    "coverage_95": "share of targets inside the 95 % interval",
+    "accuracy": "share of rows whose most probable class is right",
+    "brier": "squared error of the probabilities; small is good",
+    "entropy": "mean entropy of the probabilities, in nats; near the nll is good",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_model(parser)
+    add_table(parser, "table", "a table with the columns of the training table, the target among them")
+    add_unseen(parser)
+
+
+def run(args: argparse.Namespace) -> Result:
+    """Predict and score."""
+    model = loaded(args.model)
+    frame = table_of(args, model, [])
+    scores = model.scores(frame, allow_unseen=args.allow_unseen)
+    target = model.schema.target
+    data = {"task": target.task, "target": target.name, "rows": len(frame), "scores": scores}
+    rows = [(name, f"{value:<10.4g}  {MEANINGS[name]}") for name, value in scores.items()]
+    return Result(data, f"{target.task} of {target.name!r}, {len(frame)} rows\n{aligned(rows)}")

@@ -1,0 +1,126 @@
+"""`metaprior fit`: a table in, a model out."""
+
+import argparse
+import time
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from metaprior import __version__
+from metaprior.cli.describe import described
+from metaprior.cli.estimator_options import add_estimator, estimator_of
+from metaprior.cli.options import add_output, add_table, check_output, csv_form
+from metaprior.cli.result import Result, aligned, counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from metaprior.tables import Schema
+    from metaprior.tables.model import TableModel
+
+SUMMARY = "fit a model to a table and write it to a file"
+EXAMPLES = """\
+  metaprior fit train.csv --target price --out model.metaprior
+  metaprior fit train.parquet --target sold --task classification --ignore id --out model.metaprior
+  metaprior fit sales.csv --target units --date day:%d.%m.%Y --input-kernel "periodic(period=7)@day + rbf" --out m.mp
+  metaprior fit data.csv --separator ";" --decimal , --encoding cp1252 --impute median --target y --out model.metaprior
+"""
+#: Packages whose versions a model remembers.
+REMEMBERED = ("jax", "numpy", "pandas")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--target", required=True, metavar="COLUMN", help="the column to predict")
+    add_output(parser, "where the model is written, for instance model.metaprior", required=True)
+    add_table(parser, "table", "the training table")
+    group = parser.add_argument_group("the columns")
+    group.add_argument(
+        "--task",
+        choices=("regression", "classification"),
+        help="default: classification if the target is text, true or false, two whole numbers, or at most 10 whole "
+        "numbers with 10 rows each; else regression",
+    )
+    for name, what in (
+        ("ignore", "a column to leave out"),
+        ("categorical", "a column of categories, whatever it holds"),
+    ):
+        group.add_argument(f"--{name}", action="append", default=[], metavar="COLUMN", help=f"{what} (repeat for more)")
+    group.add_argument(
+        "--date",
+        action="append",
+        default=[],
+        metavar="COLUMN[:FORMAT]",
+        help="a column of dates (repeat for more), with the form they are written in, as %%d.%%m.%%Y; default: "
+        "2024-01-31 or 2024-01-31T12:30. A date becomes days since the first",
+    )
+    group.add_argument(
+        "--impute",
+        choices=("mean", "median", "most-frequent"),
+        help="fill missing values (categories always by the most frequent), here and in later tables; default: refuse",
+    )
+    add_estimator(parser)
+
+
+def run(args: argparse.Namespace) -> Result:
+    """Fit and save."""
+    check_output(args)
+    frame, schema = _table(args)
+    estimator = estimator_of(args, schema).set_params(verbose=not args.quiet)
+    x, y = schema.encoded(frame), schema.target.encoded(frame[args.target])
+    started = time.perf_counter()
+    estimator.fit(x, y)
+    seconds = time.perf_counter() - started
+    model = _kept(estimator.set_params(verbose=False), schema, len(frame))
+    model.save(args.out, overwrite=args.force)
+    data = {"model": args.out, **described(model), "seconds": round(seconds, 3)}
+    return Result(data, _text(data))
+
+
+def _table(args: argparse.Namespace) -> "tuple[pd.DataFrame, Schema]":
+    """Return the training table and what its columns are."""
+    from metaprior.tables import learned_schema, read_table
+
+    form = csv_form(args)
+    asked = [item.partition(":")[0] for item in args.date] + args.date
+    frame = read_table(args.table, form, text=[*args.categorical, *asked])
+    dates = dict(_date(item, list(frame.columns)) for item in args.date)
+    schema = learned_schema(
+        frame,
+        args.target,
+        task=args.task or ("regression" if args.likelihood else None),
+        ignore=args.ignore,
+        categorical=args.categorical,
+        dates=dates,
+        impute=args.impute,
+    )
+    return frame, schema
+
+
+def _date(text: str, columns: list[str]) -> tuple[str, str | None]:
+    """Return the column and the form of COLUMN:FORMAT; a column may have a colon in its name."""
+    if text in columns:
+        return text, None
+    name, _, form = text.partition(":")
+    return name, form or None
+
+
+def _kept(estimator: Any, schema: "Schema", num_rows: int) -> "TableModel":
+    from metaprior.tables.model import TableModel
+
+    summary = {
+        "rows": num_rows,
+        "steps": int(estimator.n_iter_),
+        "elbo": float(estimator.elbo_history_[-100:].mean()),
+        "versions": {"metaprior": __version__, **{name: version(name) for name in REMEMBERED}},
+    }
+    return TableModel(estimator, schema, summary)
+
+
+def _text(data: dict[str, Any]) -> str:
+    sizes = f"{counted(len(data['columns']), 'column')} ({counted(len(data['features']), 'feature')})"
+    rows = [
+        ("model", f"{data['estimator']}, network {'-'.join(map(str, data['network']))}, {data['rows']} rows"),
+        ("input kernel", data["input_kernel"] or "none"),
+        ("training", f"{data['steps']} steps in {data['seconds']:.1f} s, ELBO {data['elbo']:.1f}"),
+    ]
+    return f"{data['model']}: {data['task']} of {data['target']!r} on {sizes}\n{aligned(rows)}"

@@ -1,0 +1,72 @@
+"""`metaprior info`: what is in a model's file."""
+
+import argparse
+from typing import Any
+
+from metaprior.cli.describe import described
+from metaprior.cli.options import add_model
+from metaprior.cli.result import Result, aligned, counted
+
+SUMMARY = "show what is in a model's file: columns, sizes, versions, how the fit went"
+EXAMPLES = """\
+  metaprior info model.metaprior
+  metaprior info model.metaprior --json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_model(parser)
+
+
+def run(args: argparse.Namespace) -> Result:
+    """Read the file and describe it."""
+    from metaprior.saving import FORMAT, load
+    from metaprior.tables.model import TableModel
+
+    model = load(args.model)
+    data = {"model": args.model, "format": FORMAT}
+    if not isinstance(model, TableModel):
+        return _of_estimator(model, data)
+    data |= {**described(model), "parameters": _changed(model.estimator)}
+    return Result(data, _text(data))
+
+
+def _of_estimator(model: Any, data: dict[str, Any]) -> Result:
+    """Describe an estimator that was saved from Python."""
+    features = getattr(model, "n_features_in_", None)
+    data |= {"estimator": type(model).__name__, "num_features": features, "parameters": _changed(model)}
+    text = f"{data['model']}: {data['estimator']}, saved from Python, of {features} features\n{_parameters(data)}"
+    return Result(data, text)
+
+
+def _changed(estimator: Any) -> dict[str, str]:
+    """Return the parameters that are not as usual."""
+    usual = type(estimator)().get_params(deep=False)
+    own = estimator.get_params(deep=False)
+    return {k: " ".join(repr(v).split()) for k, v in own.items() if repr(v) != repr(usual[k])}
+
+
+def _parameters(data: dict[str, Any]) -> str:
+    rows = list(data["parameters"].items())
+    return f"parameters that are not as usual:\n{aligned(rows)}" if rows else "all parameters are as usual"
+
+
+def _text(data: dict[str, Any]) -> str:
+    head = [
+        ("target", f"{data['target']!r}, {data['task']}" + _classes(data)),
+        ("estimator", f"{data['estimator']}, network {'-'.join(map(str, data['network']))}, {data['weights']} weights"),
+        ("input kernel", data["input_kernel"] or "none"),
+        ("training", f"{data['rows']} rows, {data['steps']} steps, ELBO {data['elbo']:.1f}"),
+        ("versions", ", ".join(f"{name} {number}" for name, number in data["versions"].items())),
+        ("left out", ", ".join(map(repr, data["ignored"])) or "none"),
+    ]
+    columns = aligned(list(data["columns"].items()))
+    return (
+        f"{data['model']}: a model for tables, format {data['format']}\n{aligned(head)}\n"
+        f"columns ({counted(len(data['features']), 'feature')}):\n{columns}\n{_parameters(data)}"
+    )
+
+
+def _classes(data: dict[str, Any]) -> str:
+    return f" into {', '.join(map(repr, data['classes']))}" if "classes" in data else ""

@@ -1,0 +1,70 @@
+"""An input kernel in words: `rbf`, `periodic(period=7)@date + matern32@temperature`, `none`.
+
+Kernels are joined by + and *, products first. Settings stand in brackets, in the units of the table, and are held
+there in training; @ and names of columns, between commas, say what a kernel looks at.
+"""
+
+import re
+from contextlib import suppress
+from functools import reduce
+from operator import add, mul
+from typing import TYPE_CHECKING, Any
+
+from metaprior.cli.result import UsageError
+
+if TYPE_CHECKING:
+    from metaprior.kernels import Kernel
+    from metaprior.tables import Schema
+
+#: An operator that stands outside of brackets.
+PLUS, TIMES = (re.compile(rf"\{sign}(?![^()]*\))") for sign in "+*")
+PART = re.compile(r"(?P<name>\w+)\s*(?:\((?P<settings>[^()]*)\))?\s*(?:@(?P<columns>.+))?", re.DOTALL)
+FORM = "NAME, NAME(setting=number) or NAME@column, joined by + and *, also with numbers"
+
+
+def kernel_in_words(text: str, schema: "Schema") -> "Kernel | None":
+    """Return the kernel that a text describes, on the features of a table; None for `none`."""
+    if text.strip().lower() == "none":
+        return None
+    products = [[_part(part.strip(), schema) for part in TIMES.split(product)] for product in PLUS.split(text)]
+    kernel = reduce(add, [reduce(mul, product) for product in products])
+    if isinstance(kernel, float):
+        raise UsageError(f"--input-kernel: expected {FORM}; got a number, {text!r}")
+    return kernel
+
+
+def _part(text: str, schema: "Schema") -> "Kernel | float":
+    with suppress(ValueError):
+        return float(text)
+    found = PART.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--input-kernel: expected {FORM}; got {text!r}")
+    kernel = _kernel(found["name"], _settings(found["settings"] or ""))
+    if found["columns"] is None:
+        return kernel
+    places = [place for name in found["columns"].split(",") for place in schema.places(name.strip())]
+    return kernel.on(*places)
+
+
+def _kernel(name: str, settings: dict[str, float]) -> "Kernel":
+    from metaprior import kernels
+
+    try:
+        usual: Any = kernels.named(name, "--input-kernel")
+        unknown = [setting for setting in settings if setting not in usual.hypers()]
+        if unknown:
+            raise ValueError(f"--input-kernel: {name} has the settings {list(usual.hypers())}, not {unknown[0]!r}.")
+        return type(usual)(**settings, fixed=tuple(settings))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _settings(text: str) -> dict[str, float]:
+    settings = {}
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = item.partition("=")
+        try:
+            settings[name.strip()] = float(value)
+        except ValueError as error:
+            raise UsageError(f"--input-kernel: expected setting=number; got {item!r}") from error
+    return settings

@@ -1,0 +1,69 @@
+"""`metaprior predict`: a model and a table in, a table of predictions out."""
+
+import argparse
+
+from metaprior.cli.options import add_model, add_output, add_table, add_unseen, check_output, loaded, table_of
+from metaprior.cli.result import Result
+
+SUMMARY = "predict the rows of a table: mean, spread and intervals, or class probabilities and entropy"
+EXAMPLES = """\
+  metaprior predict model.metaprior new.csv --out predictions.csv
+  metaprior predict model.metaprior new.parquet --out predictions.parquet --id customer --interval 0.5 --interval 0.9
+  cat new.csv | metaprior predict model.metaprior - > predictions.csv
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_model(parser)
+    add_table(parser, "table", "the rows to predict, with the columns of the training table in any order")
+    add_output(
+        parser,
+        "where the predictions are written: .parquet and .pq are Parquet, other names CSV; default: CSV on stdout",
+        required=False,
+    )
+    parser.add_argument(
+        "--interval",
+        type=_level,
+        action="append",
+        metavar="LEVEL",
+        help="regression: the ends of the central interval that holds y with this probability (repeat for more); "
+        "default: 0.95",
+    )
+    parser.add_argument(
+        "--id", action="append", default=[], metavar="COLUMN", help="carry this column over (repeat for more)"
+    )
+    add_unseen(parser)
+
+
+def run(args: argparse.Namespace) -> Result:
+    """Predict and write."""
+    from metaprior.tables import write_table
+    from metaprior.tables.files import csv_text
+
+    check_output(args)
+    model = loaded(args.model)
+    frame = table_of(args, model, args.id)
+    intervals = args.interval or [0.95]
+    predicted = model.predict(frame, intervals=intervals, keep=args.id, allow_unseen=args.allow_unseen)
+    data = {"task": model.schema.target.task, "target": model.schema.target.name, "rows": len(predicted)}
+    if args.out is not None:
+        write_table(predicted, args.out, overwrite=args.force)
+        columns = ", ".join(predicted.columns)
+        return Result(
+            {"predictions": args.out, **data, "columns": list(predicted.columns)},
+            f"{args.out}: {len(predicted)} rows of {columns}",
+        )
+    if args.json:
+        return Result({**data, "predictions": predicted.to_dict("records")}, "")
+    return Result(data, csv_text(predicted))
+
+
+def _level(text: str) -> float:
+    try:
+        level = float(text)
+    except ValueError:
+        level = 0.0
+    if not 0 < level < 1:
+        raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, as 0.9; got {text!r}")
+    return level

@@ -1,0 +1,148 @@
+"""The program: finds the commands, reads the arguments, runs one, prints its result, returns the exit code.
+
+A command is a module of this folder with `SUMMARY`, `EXAMPLES`, `configure(parser)` and `run(args) -> Result`; a new
+file is a new command. Results go to stdout and all else (progress, notes, errors) to stderr; with `--json` a result or
+an error is one JSON object on stdout.
+"""
+
+import argparse
+import importlib
+import json
+import math
+import os
+import pkgutil
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, NoReturn
+
+from metaprior import __version__
+from metaprior.cli.result import UsageError
+
+#: Exit codes: all went well; the data or a file are not as they must be; the command was not understood; Ctrl-C.
+FINE, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
+#: What is told in a line; any other exception is a mistake of the program and shows its traceback.
+PROBLEMS = (ValueError, TypeError, OSError, ImportError)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, default=None
+        The words after `metaprior`; None takes them from the command line.
+
+    Returns
+    -------
+    int
+        0 if all went well, 1 for a problem with data or a file, 2 for a command that was not understood.
+    """
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    as_json = "--json" in words
+    try:
+        args = _parser().parse_args(words)
+        with _notes(args.quiet):
+            result = args.run(args)
+        return _printed(_json(result.data) if as_json else result.text)
+    except UsageError as error:
+        return _failed(error, USAGE, as_json)
+    except PROBLEMS as error:
+        return _failed(error, PROBLEM, as_json)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+# --- the commands -------------------------------------------------------------------
+
+
+def commands() -> dict[str, ModuleType]:
+    """Return the commands by name."""
+    package = __name__.rpartition(".")[0]
+    folder = importlib.import_module(package).__path__
+    modules = [importlib.import_module(f"{package}.{found.name}") for found in pkgutil.iter_modules(folder)]
+    return {m.__name__.rpartition(".")[2].replace("_", "-"): m for m in modules if hasattr(m, "run")}
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are exceptions."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} ('{self.prog} --help' shows the options)")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="metaprior",
+        description="Bayesian neural networks whose weight prior is a Gaussian process, for tables.",
+        epilog="exit codes: 0 all went well, 1 a problem with the data or a file, 2 a command that was not understood",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"metaprior {__version__}")
+    group = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
+    for name, module in commands().items():
+        added = group.add_parser(
+            name,
+            help=module.SUMMARY,
+            description=f"{module.SUMMARY[0].upper()}{module.SUMMARY[1:]}.",
+            epilog=f"examples:\n{module.EXAMPLES.rstrip()}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        module.configure(added)
+        added.add_argument("--json", action="store_true", help="print the result, or an error, as JSON on stdout")
+        added.add_argument("--quiet", action="store_true", help="no progress and no notes on stderr")
+        added.set_defaults(run=module.run)
+    return parser
+
+
+# --- what is printed ------------------------------------------------------------------
+
+
+@contextmanager
+def _notes(quiet: bool) -> Iterator[None]:
+    """Print the library's warnings as notes on stderr, one a line; none if quiet."""
+
+    def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+        if not quiet:
+            print(f"note: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _printed(text: str) -> int:
+    """Print a result; a reader that has gone away (as in `| head`) is no error."""
+    try:
+        print(text, end="" if text.endswith("\n") else "\n", flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FINE
+
+
+def _failed(error: Exception, code: int, as_json: bool) -> int:
+    """Tell what went wrong and return the exit code."""
+    if as_json:
+        fields = error.fields() if hasattr(error, "fields") else {}
+        print(_json({"error": {"type": type(error).__name__, "message": str(error), **fields}}))
+    else:
+        print(f"metaprior: {error}", file=sys.stderr)
+    return code
+
+
+def _json(data: dict[str, Any]) -> str:
+    return json.dumps(_plain(data), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold: NumPy's numbers as Python's, numbers that are not finite as null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,322 @@
+"""The estimators of several tasks: fitted together, adapted to a new one, asked by the task's name.
+
+The tasks' models are joined, trained as one, and taken apart again: what is kept is one ordinary fitted estimator a
+task, which answers for it.
+"""
+
+import abc
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
+from metaprior.estimators.base import as_numpy
+from metaprior.estimators.checks import expect, standard_units
+from metaprior.estimators.classifier import ClassifierPart
+from metaprior.estimators.metagp import MetaGPEstimator
+from metaprior.estimators.regressor import RegressorPart
+from metaprior.inference import Fit
+from metaprior.likelihoods import Bernoulli, Categorical
+from metaprior.model import Model
+from metaprior.multitask.start import likelihood_start, private_start
+from metaprior.multitask.tasks import (
+    Name,
+    Task,
+    check_name,
+    named_tasks,
+    num_inducing_of,
+    side_by_side,
+    started_alike,
+    together,
+)
+from metaprior.prediction import Predictive
+from metaprior.weights.multitask import Shared, joined, split
+
+
+@dataclass(eq=False, repr=False)
+class MultiTaskEstimator(MetaGPEstimator):
+    """The parameters and the machinery of both estimators; see `MultiTaskRegressor`."""
+
+    _single: ClassVar[type[MetaGPEstimator]]
+
+    _: KW_ONLY
+    adapt_iter: int = 300
+
+    def fit(self, tasks: Any) -> Self:
+        """Fit all tasks together.
+
+        Parameters
+        ----------
+        tasks : dict of name to (X, y), or list of (X, y)
+            Names are text or whole numbers; tasks of a list are called 0, 1, ... Numbers of rows may differ.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        opened = {name: Task.opened(self._of_one(), *data) for name, data in named_tasks(tasks).items()}
+        rows = list(opened.values())
+        self.n_features_in_ = rows[0].estimator.n_features_in_
+        self._set_terms(rows)
+        for name, task in opened.items():
+            self._bring_to_terms(name, task)
+        self.x_offset_, self.x_scale_ = standard_units(np.concatenate([task.problem.x for task in rows]))
+        for task in rows:
+            task.in_units(self.x_offset_, self.x_scale_)
+        seed = self._seed()
+        fit = self._trained(together(started_alike(self._of_one(), rows, seed)), side_by_side(rows), seed)
+        self._keep_tasks(fit, opened, seed)
+        return self
+
+    def _keep_tasks(self, fit: Fit, opened: dict[Name, Task], seed: int) -> None:
+        """Keep the shared parts, every task's own estimator, and how the ELBO went."""
+        self.shared_: Shared = as_numpy(fit.model).weights.common  # type: ignore[attr-defined]
+        self.tasks_ = list(opened)
+        self.estimators_ = {name: self._finished(task, fit, i, seed) for i, (name, task) in enumerate(opened.items())}
+        self.n_iter_, self.elbo_history_ = fit.num_steps, fit.history["elbo"]
+        self.elbo_terms_ = {name: values for name, values in fit.history.items() if name != "elbo"}
+
+    def adapt(self, task: Name, X: Any, y: Any) -> Self:
+        """Learn a new task by its private parts alone; the shared parts and all other tasks stay as they are.
+
+        Parameters
+        ----------
+        task : str or int
+            A new name, or that of a task adapted before, which is then learned anew.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        check_name(task)
+        if task in self.tasks_:
+            raise ValueError(f"adapt: {task!r} is a task of the fit, {self.tasks_}; give the new task another name.")
+        opened = Task.opened(self._of_one(), X, y)
+        self._bring_to_terms(task, opened)
+        opened.in_units(self.x_offset_, self.x_scale_)
+        seed = self._seed()
+        trainer = self._of_one(max_iter=int(self.adapt_iter))
+        fit = trainer._trained(self._start_of(opened, seed), side_by_side([opened]), seed)
+        self.estimators_ = {**self.estimators_, task: self._finished(opened, fit, 0, seed)}
+        return self
+
+    def _start_of(self, task: Task, seed: int) -> Model:
+        """Return the model of a new task alone, of which training moves the private parts only."""
+        known = [self.estimators_[name].model_ for name in self.tasks_]
+        starter = self._of_one(num_inducing=num_inducing_of(known[0]))
+        starter.x_scale_ = self.x_scale_
+        fresh = starter._started(task.problem, seed)
+        private = private_start(fresh.weights, [model.weights for model in known])
+        likelihood = likelihood_start(fresh.likelihood, [model.likelihood for model in known])
+        alone = together([Model(joined(self.shared_, private), fresh.network, likelihood)])
+        return Model(alone.weights.with_shared_held(), alone.network, alone.likelihood)  # type: ignore[attr-defined]
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _of_one(self, **changed: Any) -> MetaGPEstimator:
+        """Return an estimator of one task with the parameters of this one."""
+        names = self._single().get_params(deep=False)
+        params = {name: value for name, value in self.get_params(deep=False).items() if name in names}
+        return self._single(**{**params, **changed})
+
+    def _finished(self, task: Task, fit: Fit, index: int, seed: int) -> MetaGPEstimator:
+        """Return the task's estimator, fitted: its own part of the fit with the shared parts."""
+        model = as_numpy(fit.model)
+        _, private = split(model.weights.task(index))  # type: ignore[attr-defined]
+        likelihood = model.likelihood.task(index)  # type: ignore[attr-defined]
+        own = Model(joined(self.shared_, private), model.network, likelihood)
+        task.estimator._keep(fit._replace(model=own), seed)
+        return task.estimator
+
+    @abc.abstractmethod
+    def _set_terms(self, tasks: list[Task]) -> None:
+        """Say what the targets of all tasks have in common."""
+
+    def _bring_to_terms(self, name: Name, task: Task) -> None:
+        """Bring a task to what all tasks have in common, or say why it does not fit."""
+        _expect_number(name, "features", self.n_features_in_, task.estimator.n_features_in_)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        expect(
+            "warm_start", self.warm_start, "False with several tasks (a new one joins by `adapt`)", not self.warm_start
+        )
+        expect("n_restarts", self.n_restarts, "0 with several tasks", self._is_one_run)
+
+    def _whole_numbers(self) -> list[tuple[str, int]]:
+        return [*super()._whole_numbers(), ("adapt_iter", 1)]
+
+    def estimator(self, task: Name) -> Any:
+        """Return the fitted `MetaGPRegressor` (or `MetaGPClassifier`) that answers for a task."""
+        check_is_fitted(self)
+        if task not in self.estimators_:
+            raise ValueError(f"task: expected one of {list(self.estimators_)}; got {task!r}.")
+        return self.estimators_[task]
+
+    def predict_distribution(self, X: Any, *, task: Name) -> Predictive:  # type: ignore[override]
+        """Return the predictive distribution of a task at X: mean, variances, quantiles, entropy, log density, draws.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        task : str or int
+            A name of `estimators_`.
+
+        Returns
+        -------
+        Predictive
+        """
+        return self.estimator(task).predict_distribution(X)
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, task: Name) -> np.ndarray:  # type: ignore[override]
+        """Draw functions of a task, coherent over the rows of X; with one `random_state` tasks share their latents.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples), (n_samples_X, n_targets, n_samples) for several targets or
+        (n_samples_X, n_classes, n_samples), class probabilities, for a classifier
+        """
+        return self.estimator(task).sample_y(X, n_samples, random_state)
+
+    def score(self, X: Any, y: Any, *, task: Name) -> float:
+        """Return scikit-learn's score of a task: R^2 for regression, accuracy for classes."""
+        return self.estimator(task).score(X, y)
+
+    def _saved_state(self) -> dict[str, Any]:
+        state = super()._saved_state()
+        answering = state.pop("estimators_")
+        # the keys of a file's dicts are text, names may be numbers: lists
+        return {**state, "names": list(answering), "answering": list(answering.values())}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore({name: value for name, value in state.items() if name not in ("names", "answering")})
+        self.estimators_ = dict(zip(state["names"], state["answering"], strict=True))
+
+
+@dataclass(eq=False, repr=False)
+class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  # type: ignore[misc]
+    """Regression on several related tasks by networks that share their unit latents.
+
+    Unit latents, code kernels and the layers' scales are learned from all tasks; mapping, weight noise, input kernel
+    (and projection) and observation noise are each task's own. Inputs are standardised over all tasks together,
+    targets task by task; everything given or answered is in the units of the data.
+
+    Parameters that are not named here are those of `metaprior.MetaGPRegressor`; `warm_start` must stay False and
+    `n_restarts` 0.
+
+    Parameters
+    ----------
+    adapt_iter : int, default=300
+        Steps of the optimiser when a new task is adapted to.
+    max_iter : int, default=3000
+        Steps of the optimiser when tasks are fitted together.
+    batch_size : int or "auto", default="auto"
+        Rows of every task in a step; "auto" is all of them up to 512 rows of the longest task, then 256.
+
+    Attributes
+    ----------
+    estimators_ : dict of name to MetaGPRegressor
+        The fitted estimator of every task; its ELBO is that of the fit or of the adaptation it came from.
+    tasks_ : list
+        The names of the tasks that were fitted together.
+    shared_ : metaprior.weights.multitask.Shared
+        The shared parts: unit latents, scales, code kernels.
+    elbo_history_, elbo_terms_, n_iter_ :
+        Of the joint fit, as for `MetaGPRegressor`; `kl_u` is the sum over tasks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metaprior import kernels
+    >>> from metaprior.multitask import MultiTaskRegressor
+    >>> x = np.linspace(-2, 2, 80)[:, None]
+    >>> tasks = {f"wave {k}": (x, np.sin(k * x[:, 0])) for k in (2, 3, 5, 6)}
+    >>> model = MultiTaskRegressor(input_kernel=kernels.Periodic(), random_state=0).fit(tasks)
+    >>> model = model.adapt("wave 4", x, np.sin(4 * x[:, 0]))
+    >>> mean, std = model.predict(x + 4, task="wave 4", return_std=True)
+    """
+
+    _single = MetaGPRegressor
+
+    def predict(  # type: ignore[override]
+        self, X: Any, *, task: Name, return_std: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Predict the mean of a task's y, and its standard deviation (function and noise) if asked.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        task : str or int
+            A name of `estimators_`.
+        return_std : bool, default=False
+
+        Returns
+        -------
+        mean, or (mean, std) : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        return self.estimator(task).predict(X, return_std=return_std)
+
+    def _set_terms(self, tasks: list[Task]) -> None:
+        self.n_outputs_ = tasks[0].problem.num_functions
+
+    def _bring_to_terms(self, name: Name, task: Task) -> None:
+        super()._bring_to_terms(name, task)
+        _expect_number(name, "targets", self.n_outputs_, task.problem.num_functions)
+
+
+@dataclass(eq=False, repr=False)
+class MultiTaskClassifier(MultiTaskEstimator, ClassifierPart, MetaGPEstimator):  # type: ignore[misc]
+    """Classification on several related tasks by networks that share their unit latents.
+
+    The classes are those of all tasks of the fit; a task may lack some of them. Labels that correspond to one another
+    should have one name in all tasks. What is shared and what is private: see `MultiTaskRegressor`. Parameters that
+    are not named there are those of `metaprior.MetaGPClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    estimators_, tasks_, shared_, elbo_history_, elbo_terms_, n_iter_ :
+        As for `MultiTaskRegressor`.
+    """
+
+    _single = MetaGPClassifier
+
+    def predict_proba(self, X: Any, *, task: Name) -> np.ndarray:  # type: ignore[override]
+        """Return a task's class probabilities, [n_samples, n_classes], in the order of `classes_`."""
+        return self.estimator(task).predict_proba(X)
+
+    def predict(self, X: Any, *, task: Name) -> np.ndarray:  # type: ignore[override]
+        """Return the most probable class of every row."""
+        return self.estimator(task).predict(X)
+
+    def _set_terms(self, tasks: list[Task]) -> None:
+        self.classes_ = np.unique(np.concatenate([task.estimator.classes_ for task in tasks]))
+
+    def _bring_to_terms(self, name: Name, task: Task) -> None:
+        """Number the task's labels as all tasks' are."""
+        super()._bring_to_terms(name, task)
+        place = {label: number for number, label in enumerate(self.classes_.tolist())}
+        own = task.estimator.classes_.tolist()
+        if any(label not in place for label in own):
+            raise ValueError(f"task {name!r}: expected labels of {list(place)}; got {own}.")
+        labels = np.array([place[label] for label in own])[task.problem.targets[:, 0].astype(int)]
+        two = len(place) == 2
+        task.problem = task.problem._replace(
+            targets=labels[:, None].astype(np.float64),
+            likelihood=Bernoulli() if two else Categorical(),
+            num_functions=1 if two else len(place),
+        )
+        task.estimator.classes_ = self.classes_
+
+
+def _expect_number(name: Name, what: str, expected: int, got: int) -> None:
+    if got != expected:
+        raise ValueError(f"task {name!r}: expected {expected} {what}, as the other tasks have; got {got}.")

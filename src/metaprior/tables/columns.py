@@ -1,0 +1,266 @@
+"""Columns of a table as numbers: what each kind of column learns from the training table, and how it encodes another.
+
+A number stays a number, a yes or no becomes 1 or 0, a category becomes one column of 0 and 1 for every value that was
+seen, a date becomes days since the first of the training table. What fills a gap is learned too, where that was asked.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from metaprior.tables.errors import TableError
+from metaprior.tables.files import pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What a text says that is true or false, in small letters.
+FLAGS = {"true": 1.0, "false": 0.0}
+#: Values of a category that an error shows.
+SHOWN = 10
+
+
+# --- what is in the cells -------------------------------------------------------------
+
+
+def missing(series: "pd.Series") -> np.ndarray:
+    """Return which cells are empty."""
+    return series.isna().to_numpy(dtype=bool)
+
+
+def texts(series: "pd.Series") -> np.ndarray:
+    """Return the cells as texts, None where they are empty."""
+    gaps = missing(series)
+    found = np.empty(len(series), object)
+    found[~gaps] = [_text(value) for value in series[~gaps]]
+    return found
+
+
+def _text(value: Any) -> str:
+    """Return a value as a CSV file would hold it: 2.0 as 2."""
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if whole else str(value).strip()
+
+
+def numbers(series: "pd.Series") -> np.ndarray:
+    """Return the cells as finite numbers, NaN where they are empty."""
+    pd = pandas()
+    if pd.api.types.is_numeric_dtype(series.dtype):
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        values = pd.to_numeric(pd.Series(texts(series)), errors="coerce").to_numpy(np.float64)
+    wrong = np.where(~missing(series) & ~np.isfinite(values))[0]
+    if len(wrong):
+        value = _text(series.iloc[wrong[0]])
+        raise TableError.at(
+            wrong[0], str(series.name), f"expected a finite number; got {value!r}{_hint(value)}.", value
+        )
+    return values
+
+
+def _hint(value: str) -> str:
+    """Return what a text that is no number might be."""
+    if value.replace(",", ".", 1).replace(".", "", 1).lstrip("-").isdigit() and "," in value:
+        return " (with --decimal , it is one)"
+    return " (if it stands for a missing value, say so: --missing)" if len(value) <= 4 else ""
+
+
+def flags(series: "pd.Series") -> np.ndarray:
+    """Return 1 for true, 0 for false, NaN where the cell is empty."""
+    known = {**FLAGS, "1": 1.0, "0": 0.0}
+    found = texts(series)
+    values = np.array([np.nan if text is None else known.get(text.lower(), np.inf) for text in found], np.float64)
+    wrong = np.where(np.isinf(values))[0]
+    if len(wrong):
+        value = found[wrong[0]]
+        raise TableError.at(wrong[0], str(series.name), f"expected true or false; got {value!r}.", value)
+    return values
+
+
+def moments(series: "pd.Series", form: str | None) -> "pd.Series":
+    """Return the cells as moments in UTC; without a form they must be dates as ISO 8601 writes them."""
+    pd = pandas()
+    if pd.api.types.is_datetime64_any_dtype(series.dtype):
+        return pd.to_datetime(series, utc=True).reset_index(drop=True)
+    found = texts(series)
+    values = pd.to_datetime(pd.Series(found, dtype=object), format=form or "ISO8601", utc=True, errors="coerce")
+    wrong = np.where(~missing(series) & missing(values))[0]
+    if len(wrong):
+        name, value = str(series.name), found[wrong[0]]
+        expected = f"a date as {form}" if form else "a date as 2024-01-31 or 2024-01-31T12:30"
+        advice = "" if form else f"; say how dates are written: --date '{name}:%d.%m.%Y'"
+        raise TableError.at(wrong[0], name, f"expected {expected}; got {value!r}{advice}.", value)
+    return values
+
+
+# --- what fills a gap -----------------------------------------------------------------
+
+
+def most_frequent(values: np.ndarray) -> Any:
+    """Return the value that occurs most often, the first in order among equals."""
+    found, counts = np.unique(values, return_counts=True)
+    return found[np.argmax(counts)]
+
+
+#: How a gap among numbers can be filled.
+FILLS: dict[str, Callable[[np.ndarray], Any]] = {"mean": np.mean, "median": np.median, "most-frequent": most_frequent}
+
+
+def learned_fill(values: np.ndarray, impute: str | None) -> float | None:
+    """Return what fills gaps among these numbers, if that was asked."""
+    return None if impute is None else float(FILLS[impute](values[~np.isnan(values)]))
+
+
+def filled(name: str, values: np.ndarray, fill: float | None) -> np.ndarray:
+    """Return numbers with their gaps filled, or say where the first gap is."""
+    gaps = np.isnan(values)
+    if not gaps.any():
+        return values
+    if fill is None:
+        raise gap_error(name, gaps)
+    return np.where(gaps, fill, values)
+
+
+def gap_error(name: str, gaps: np.ndarray) -> TableError:
+    """Return the error of a column with gaps."""
+    others = f" ({int(gaps.sum())} values of this column are)" if gaps.sum() > 1 else ""
+    return TableError.at(
+        int(np.argmax(gaps)),
+        name,
+        f"the value is missing{others}; fill it in, leave the row out, or fit with --impute median.",
+    )
+
+
+# --- the kinds ------------------------------------------------------------------------
+
+
+class Number(NamedTuple):
+    """A number, with its range in the training table."""
+
+    name: str
+    low: float
+    high: float
+    fill: float | None
+
+    @classmethod
+    def learned(cls, series: "pd.Series", impute: str | None) -> "Number":
+        """Learn the range and what fills a gap."""
+        values = numbers(series)
+        return cls(str(series.name), float(np.nanmin(values)), float(np.nanmax(values)), learned_fill(values, impute))
+
+    def features(self) -> list[str]:
+        """Return the names of the numbers that it becomes."""
+        return [self.name]
+
+    def encoded(self, series: "pd.Series", allow_unseen: bool) -> np.ndarray:
+        """Return the numbers, [N, 1]."""
+        return filled(self.name, numbers(series), self.fill)[:, None]
+
+    def described(self) -> str:
+        """Return what was learned, in words."""
+        return f"number from {self.low:g} to {self.high:g}"
+
+
+class Flag(NamedTuple):
+    """True or false."""
+
+    name: str
+    fill: float | None
+
+    @classmethod
+    def learned(cls, series: "pd.Series", impute: str | None) -> "Flag":
+        """Learn what fills a gap: the more frequent of the two."""
+        return cls(str(series.name), learned_fill(flags(series), impute and "most-frequent"))
+
+    def features(self) -> list[str]:
+        """Return the names of the numbers that it becomes."""
+        return [self.name]
+
+    def encoded(self, series: "pd.Series", allow_unseen: bool) -> np.ndarray:
+        """Return 1 for true and 0 for false, [N, 1]."""
+        return filled(self.name, flags(series), self.fill)[:, None]
+
+    def described(self) -> str:
+        """Return what was learned, in words."""
+        return "true or false"
+
+
+class Category(NamedTuple):
+    """One of several texts."""
+
+    name: str
+    values: tuple[str, ...]
+    fill: str | None
+
+    @classmethod
+    def learned(cls, series: "pd.Series", impute: str | None) -> "Category":
+        """Learn the values and what fills a gap: the most frequent."""
+        found = texts(series)[~missing(series)]
+        return cls(str(series.name), tuple(sorted(set(found))), str(most_frequent(found)) if impute else None)
+
+    def features(self) -> list[str]:
+        """Return the names of the numbers that it becomes."""
+        return [f"{self.name}={value}" for value in self.values]
+
+    def encoded(self, series: "pd.Series", allow_unseen: bool) -> np.ndarray:
+        """Return 0 and 1, [N, values]; all 0 for a value that was not seen, where that is allowed."""
+        gaps, found = missing(series), texts(series)
+        if gaps.any() and self.fill is None:
+            raise gap_error(self.name, gaps)
+        found[gaps] = self.fill
+        encoded = np.array(found[:, None] == np.array(self.values, object), np.float64)
+        unseen = np.where(encoded.sum(axis=1) == 0)[0]
+        if len(unseen) and not allow_unseen:
+            value, known = found[unseen[0]], shown(self.values)
+            what = f"the category {value!r} was not in the training table, which has {known}; correct it, or allow it"
+            raise TableError.at(unseen[0], self.name, f"{what} as none of them: --allow-unseen.", value)
+        return encoded
+
+    def described(self) -> str:
+        """Return what was learned, in words."""
+        return f"category: {shown(self.values)}"
+
+
+class Date(NamedTuple):
+    """A date, as days since the first of the training table."""
+
+    name: str
+    form: str | None
+    first: str
+    last: str
+    fill: float | None
+
+    @classmethod
+    def learned(cls, series: "pd.Series", impute: str | None, form: str | None = None) -> "Date":
+        """Learn the first date and what fills a gap."""
+        found = moments(series, form)
+        made = cls(str(series.name), form, found.min().isoformat(), found.max().isoformat(), None)
+        return made._replace(fill=learned_fill(made._days(series), impute))
+
+    def features(self) -> list[str]:
+        """Return the names of the numbers that it becomes."""
+        return [self.name]
+
+    def encoded(self, series: "pd.Series", allow_unseen: bool) -> np.ndarray:
+        """Return days since the first, [N, 1]."""
+        return filled(self.name, self._days(series), self.fill)[:, None]
+
+    def _days(self, series: "pd.Series") -> np.ndarray:
+        pd = pandas()
+        since = moments(series, self.form) - pd.Timestamp(self.first)
+        return (since / pd.Timedelta(days=1)).to_numpy(np.float64)
+
+    def described(self) -> str:
+        """Return what was learned, in words."""
+        first, last = (text.removesuffix("+00:00").removesuffix("T00:00:00") for text in (self.first, self.last))
+        return f"date from {first} to {last}"
+
+
+Column = Number | Flag | Category | Date
+
+
+def shown(values: tuple[str, ...]) -> str:
+    """Return values as a list, cut where it is long."""
+    more = f", ... ({len(values)} in all)" if len(values) > SHOWN else ""
+    return ", ".join(repr(value) for value in values[:SHOWN]) + more

@@ -1,0 +1,145 @@
+"""A fitted estimator with the form of its table: what reads a table of that form and answers with another."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaprior.metrics import scores
+from metaprior.saving import save
+from metaprior.tables.columns import shown
+from metaprior.tables.errors import TableError
+from metaprior.tables.files import pandas
+from metaprior.tables.schema import Schema, nearest
+from metaprior.tables.target import CLASSIFICATION
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from metaprior.prediction import Predictive
+
+
+@dataclass(eq=False)
+class TableModel:
+    """A fitted estimator and the form of the table that it was fitted to; `metaprior.load` gives it back.
+
+    Parameters
+    ----------
+    estimator : estimator of this library
+        Fitted to the numbers that `schema` makes of the training table.
+    schema : Schema
+        What the columns are.
+    summary : dict
+        How the fit went, in plain things.
+    """
+
+    estimator: Any
+    schema: Schema
+    summary: dict[str, Any]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return what the constructor takes."""
+        return {"estimator": self.estimator, "schema": self.schema, "summary": self.summary}
+
+    def _saved_state(self) -> dict[str, Any]:
+        return {}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """There is nothing beyond the parameters."""
+
+    def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+        """Write all of it to one file, as an estimator does."""
+        save(self, path, overwrite=overwrite)
+
+    def predict_distribution(self, frame: "pd.DataFrame", *, allow_unseen: bool = False) -> "Predictive":
+        """Return the predictive distribution at the rows of a table."""
+        return self.estimator.predict_distribution(self.schema.encoded(frame, allow_unseen=allow_unseen))
+
+    def predict(
+        self,
+        frame: "pd.DataFrame",
+        *,
+        intervals: Sequence[float] = (0.95,),
+        keep: Sequence[str] = (),
+        allow_unseen: bool = False,
+    ) -> "pd.DataFrame":
+        """Return a table of predictions, a row for every row.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A table with the columns of the training table, in any order.
+        intervals : sequence of float
+            Levels of central intervals (regression).
+        keep : sequence of str
+            Columns of the table that are carried over.
+        allow_unseen : bool
+            Whether a category may have a value that the training table had not.
+
+        Returns
+        -------
+        DataFrame
+            Regression: `mean`, `std`, `epistemic_std` (the part that more data would remove), and for every interval
+            its ends, as `low_95` and `high_95`. Classification: `class`, `p_<class>` for every class, `entropy` and
+            `mutual_information` (in nats; the part of the entropy that more data would remove).
+        """
+        absent = [name for name in keep if name not in frame.columns]
+        if absent:
+            hint = nearest(absent[0], list(frame.columns))
+            raise TableError(f"the table has no column {absent[0]!r} to carry over{hint}.", column=absent[0])
+        self._tell_of_extra(frame, keep)
+        predicted = self.predict_distribution(frame, allow_unseen=allow_unseen)
+        found = self._classes(predicted) if predicted.is_classification else _numbers(predicted, intervals)
+        clash = [name for name in keep if name in found]
+        if clash:
+            raise TableError(f"column {clash[0]!r} cannot be carried over: the predictions have one of that name.")
+        return pandas().DataFrame({**{name: frame[name].to_numpy() for name in keep}, **found})
+
+    def _classes(self, predicted: "Predictive") -> dict[str, np.ndarray]:
+        classes, probabilities = self.estimator.classes_, predicted.probabilities
+        return {
+            "class": classes[np.argmax(probabilities, axis=1)],
+            **{f"p_{label}": probabilities[:, number] for number, label in enumerate(classes)},
+            "entropy": predicted.entropy,
+            "mutual_information": predicted.mutual_information,
+        }
+
+    def scores(self, frame: "pd.DataFrame", *, allow_unseen: bool = False) -> dict[str, float]:
+        """Return what the predictions at the rows of a table with known targets are worth; see `metrics.scores`."""
+        target = self.schema.target
+        if target.name not in frame.columns:
+            hint = nearest(target.name, list(frame.columns))
+            raise TableError(f"the table has no column {target.name!r} to compare with{hint}.", column=target.name)
+        self._tell_of_extra(frame)
+        y = target.encoded(frame[target.name])
+        y = self._class_numbers(y) if target.task == CLASSIFICATION else y
+        return scores(self.predict_distribution(frame, allow_unseen=allow_unseen), y)
+
+    def _class_numbers(self, labels: np.ndarray) -> np.ndarray:
+        classes = self.estimator.classes_
+        unseen = np.where(~np.isin(labels, classes))[0]
+        if len(unseen):
+            value, known = labels[unseen[0]].item(), shown(tuple(classes.tolist()))
+            what = f"the class {value!r} was not in the training table, which has {known}; leave such rows out."
+            raise TableError.at(unseen[0], self.schema.target.name, what, value)
+        return np.searchsorted(classes, labels)
+
+    def _tell_of_extra(self, frame: "pd.DataFrame", expected: Sequence[str] = ()) -> None:
+        extra = self.schema.extra(frame, expected)
+        if extra:
+            told = ", ".join(map(repr, extra))
+            warnings.warn(f"columns that the model does not know are ignored: {told}.", UserWarning, stacklevel=3)
+
+
+def _numbers(predicted: "Predictive", intervals: Sequence[float]) -> dict[str, np.ndarray]:
+    found = {
+        "mean": predicted.mean,
+        "std": predicted.std,
+        "epistemic_std": np.sqrt(predicted.epistemic_variance),
+    }
+    for level in intervals:
+        found[f"low_{100 * level:g}"], found[f"high_{100 * level:g}"] = predicted.interval(level)
+    return found

@@ -1,0 +1,202 @@
+"""The form of a table: the columns that a model reads, what each is, and the one it predicts; learned once and kept."""
+
+import datetime
+import decimal
+import difflib
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from metaprior.tables.columns import FILLS, FLAGS, Category, Column, Date, Flag, Number, missing, numbers, texts
+from metaprior.tables.errors import TableError
+from metaprior.tables.files import pandas
+from metaprior.tables.target import Target
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: More different texts than this are taken for categories only where that was asked.
+MOST_CATEGORIES = 50
+#: A date that needs no explanation.
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
+#: What a cell may hold.
+KNOWN = (str, bool, int, float, decimal.Decimal, datetime.date, np.generic)
+
+
+class Schema(NamedTuple):
+    """The columns that are read, the one that is predicted, and those that were left out."""
+
+    columns: tuple[Column, ...]
+    target: Target
+    ignored: tuple[str, ...]
+
+    def features(self) -> list[str]:
+        """Return the names of the numbers that a row becomes."""
+        return [feature for column in self.columns for feature in column.features()]
+
+    def places(self, name: str) -> list[int]:
+        """Return where among the features a column stands."""
+        start = 0
+        for column in self.columns:
+            width = len(column.features())
+            if column.name == name:
+                return list(range(start, start + width))
+            start += width
+        raise TableError(
+            f"there is no input column {name!r}{nearest(name, [c.name for c in self.columns])}.", column=name
+        )
+
+    def text_columns(self) -> list[str]:
+        """Return the columns of a CSV file that must be read as they are written."""
+        kept = [column.name for column in self.columns if isinstance(column, Category | Date)]
+        return [*kept, self.target.name] if self.target.kind == "text" else kept
+
+    def encoded(self, frame: "pd.DataFrame", *, allow_unseen: bool = False) -> np.ndarray:
+        """Return a table as numbers, [N, features]; columns are found by name, in any order.
+
+        Parameters
+        ----------
+        frame : DataFrame
+        allow_unseen : bool
+            Whether a category may have a value that the training table had not.
+        """
+        absent = [column.name for column in self.columns if column.name not in frame.columns]
+        if absent:
+            hints = "".join(nearest(name, list(frame.columns)) for name in absent[:1])
+            raise TableError(
+                f"the table has no column {', '.join(map(repr, absent))}{hints}; the model needs "
+                f"{', '.join(repr(column.name) for column in self.columns)}.",
+                column=absent[0],
+            )
+        self._tell_of_gaps(frame)
+        return np.concatenate([c.encoded(frame[c.name], allow_unseen) for c in self.columns], axis=1)
+
+    def extra(self, frame: "pd.DataFrame", expected: Sequence[str] = ()) -> list[str]:
+        """Return the columns of a table that the model neither reads nor knows to leave out."""
+        known = {*(column.name for column in self.columns), self.target.name, *self.ignored, *expected}
+        return [name for name in frame.columns if name not in known]
+
+    def _tell_of_gaps(self, frame: "pd.DataFrame") -> None:
+        counts = {c.name: int(missing(frame[c.name]).sum()) for c in self.columns if c.fill is not None}
+        told = [f"{count} in {name!r}" for name, count in counts.items() if count]
+        if told:
+            warnings.warn(f"missing values are filled in: {', '.join(told)}.", UserWarning, stacklevel=3)
+
+
+def learned_schema(
+    frame: "pd.DataFrame",
+    target: str,
+    *,
+    task: str | None = None,
+    ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    dates: Mapping[str, str | None] | None = None,
+    impute: str | None = None,
+) -> Schema:
+    """Look at a training table and decide what every column is.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    target : str
+        The column to predict.
+    task : {"regression", "classification"}, default=None
+        None: see `Target.learned`.
+    ignore, categorical : sequence of str
+        Columns to leave out; columns that are categories, whatever they look like.
+    dates : mapping from str to str or None
+        Columns that are dates, each with the form they are written in (as for `strptime`); None is ISO 8601.
+    impute : {"mean", "median", "most-frequent"}, default=None
+        How gaps are filled (in categories always by the most frequent value); None: a gap is an error.
+    """
+    dates = dates or {}
+    for name in (target, *ignore, *categorical, *dates):
+        if name not in frame.columns:
+            known = list(frame.columns)
+            hint = nearest(name, known) or f"; it has {', '.join(map(repr, known))}"
+            raise TableError(f"the table has no column {name!r}{hint}.", column=name)
+    if impute is not None and impute not in FILLS:
+        raise ValueError(f"impute: expected one of {list(FILLS)}; got {impute!r}.")
+    learned_target = Target.learned(frame[target], task)
+    names = [name for name in frame.columns if name != target and name not in ignore]
+    constant = [name for name in names if _is_constant(frame[name])]
+    if constant:
+        told = ", ".join(map(repr, constant))
+        warnings.warn(f"left out, as all rows have the same value: {told}.", UserWarning, stacklevel=2)
+    columns = tuple(_learned(frame[n], categorical, dates, impute) for n in names if n not in constant)
+    if not columns:
+        raise TableError(f"no column is left to predict {target!r} from; expected at least one that varies.")
+    return Schema(columns, learned_target, (*ignore, *constant))
+
+
+def _is_constant(series: "pd.Series") -> bool:
+    """Return whether all cells are the same; an error where they hold nothing, or nothing that is known."""
+    name, filled = str(series.name), series[~missing(series)]
+    if not len(filled):
+        raise TableError(f"column {name!r} is empty; leave it out: --ignore {name}.", column=name)
+    example = filled.iloc[0]
+    if not isinstance(example, KNOWN) or isinstance(example, datetime.timedelta | np.timedelta64):
+        raise TableError(
+            f"column {name!r} holds values such as {example!r}; expected numbers, texts, true or false, or dates.",
+            column=name,
+        )
+    return len(filled) == len(series) and filled.nunique() == 1
+
+
+def _learned(
+    series: "pd.Series", categorical: Sequence[str], dates: Mapping[str, str | None], impute: str | None
+) -> Column:
+    """Return what a column is."""
+    pd, name = pandas(), str(series.name)
+    kind: Any = _kind_of_text
+    if name in dates:
+        return _complete(Date.learned(series, impute, dates[name]), series)
+    if name in categorical or isinstance(series.dtype, pd.CategoricalDtype):
+        kind = Category
+    elif pd.api.types.is_bool_dtype(series.dtype):
+        kind = Flag
+    elif pd.api.types.is_numeric_dtype(series.dtype):
+        kind = Number
+    elif pd.api.types.is_datetime64_any_dtype(series.dtype):
+        kind = Date
+    else:
+        kind = _kind_of_text(series)
+    return _complete(kind.learned(series, impute), series)
+
+
+def _complete(column: Column, series: "pd.Series") -> Column:
+    """Return the column, after an error if its training table has gaps that nothing fills."""
+    column.encoded(series, False)
+    return column
+
+
+def _kind_of_text(series: "pd.Series") -> type[Column]:
+    pd, name = pandas(), str(series.name)
+    found = [text for text in texts(series) if text is not None]
+    distinct = set(found)
+    if {text.lower() for text in distinct} <= set(FLAGS):
+        return Flag
+    numeric = pd.to_numeric(pd.Series(found, dtype=object), errors="coerce").notna().mean()
+    if numeric > 0.5:
+        numbers(series)  # an error at the first that is none
+        return Number
+    if all(ISO_DATE.fullmatch(text) for text in distinct):
+        warnings.warn(f"column {name!r} is taken for dates, as days since the first.", UserWarning, stacklevel=5)
+        return Date
+    if len(distinct) > MOST_CATEGORIES:
+        raise TableError(
+            f"column {name!r} has {len(distinct)} different texts in {len(found)} rows, such as {found[0]!r}; leave it "
+            f"out (--ignore {name}), or say what it is (--date {name}:FORMAT, --categorical {name}).",
+            column=name,
+        )
+    return Category
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Return a question that names the column that was perhaps meant, or nothing."""
+    folded = {other.casefold(): other for other in known}
+    close = difflib.get_close_matches(name.casefold(), list(folded), 1)
+    return f" (is it {folded[close[0]]!r}?)" if close else ""
