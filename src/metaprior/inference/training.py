@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -69,6 +69,7 @@ class Snapshot(NamedTuple):
     numbers: dict[str, Any]
 
 
+@runtime_checkable
 class Keeper(Protocol):
     """What keeps a run's snapshots: `save` after every so many steps, `load` before the first."""
 
