@@ -23,8 +23,7 @@ def main(out: str, devices: str, address: str | None = None, rank: str = "0") ->
     kept = {}
     for name, estimator in {
         "all rows": MetaGPRegressor((4,), input_kernel="rbf", num_inducing=8),
-        "batches": MetaGPRegressor((4,), num_inducing=8, batch_size=16),
-        "noise of rows": MFVIRegressor((4,), batch_size=16),
+        "batches, noise of rows": MFVIRegressor((4,), batch_size=16),
     }.items():
         estimator.set_params(max_iter=40, num_predict_draws=8, random_state=0, devices=spread).fit(x, y)
         kept[f"{name}: elbo"] = estimator.elbo_history_

@@ -1,14 +1,18 @@
 """Contextual bandits: policies against slow twins, a loop that survives being killed, and what learning costs."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import BayesianRidge
 
+from killed import calls_until_killed
 from metaprior import MetaGPRegressor
-from metaprior.bandit import Bandit, Mushrooms, simulate
+from metaprior.bandit import Bandit, Mushrooms, default_reward_model, simulate
 from metaprior.bandit.policies import all_rows, epsilon_greedy, greedy, model_rows, thompson, uniform
-from metaprior.baselines import ExactGPRegressor
+from metaprior.baselines import ExactGPRegressor, MFVIRegressor
+from metaprior.datasets import mushroom
 from metaprior.kernels import RBF
 from metaprior.refitting import RefittedModel
 
@@ -273,3 +277,71 @@ def test_thompson_learns_which_mushrooms_to_leave():
         for policy in ("thompson", "uniform")
     }
     assert regret["thompson"] < 0.5 * regret["uniform"]
+
+
+# --- killed -------------------------------------------------------------------------
+
+LOOP = """
+import numpy as np
+from metaprior import MetaGPRegressor
+from metaprior.bandit import Bandit
+model = MetaGPRegressor((4,), num_inducing=6, max_iter=60)
+try:
+    bandit = Bandit(4, model=model, refit_every=2, warm_iter=20, path=sys.argv[1])
+except FileExistsError:
+    bandit = Bandit.load(sys.argv[1])
+while bandit.num_rounds < 6:
+    context = np.random.default_rng(bandit.num_rounds).standard_normal(2)
+    arm = bandit.ask(context)
+    done(f"chose {arm}")
+    bandit.tell(arm * context[0])
+    done("told")
+"""
+
+
+@pytest.mark.slow
+def test_a_bandit_killed_between_any_two_calls_goes_on_with_the_same_arms(tmp_path):
+    whole = calls_until_killed(LOOP, tmp_path / "whole", 12)
+    for first in (1, 2, 7, 8, 9, 10):
+        path = tmp_path / f"killed after {first}"
+        before = calls_until_killed(LOOP, path, first)
+        after = calls_until_killed(LOOP, path, 12 - first + first % 2)  # a round without a reward is asked again
+        assert before[: first - first % 2] + after == whole
+
+
+# --- what learning costs --------------------------------------------------------------
+
+
+def final_regrets(model, policy, num_rounds, seeds):
+    """The cumulative regret on the mushrooms, for every seed."""
+    data = mushroom()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.array(
+            [
+                simulate(
+                    Bandit(2, model=model, policy=policy, random_state=seed),
+                    Mushrooms(data.X, data.y, random_state=seed),
+                    num_rounds,
+                )["regret"].sum()
+                for seed in seeds
+            ]
+        )
+
+
+@pytest.mark.slow
+def test_thompson_with_metagp_regrets_less_than_with_mfvi_and_than_uniform_on_mushrooms():
+    """Every seed is the same stream of mushrooms for all: the differences have their standard errors."""
+    ours = default_reward_model()
+    theirs = MFVIRegressor(ours.hidden_layer_sizes, max_iter=ours.max_iter)
+    regret = {
+        name: final_regrets(model, policy, 2000, range(5))
+        for name, model, policy in [
+            ("metagp", ours, "thompson"),
+            ("mfvi", theirs, "thompson"),
+            ("uniform", None, "uniform"),
+        ]
+    }
+    for rival in ("mfvi", "uniform"):
+        gain = regret[rival] - regret["metagp"]
+        assert gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(len(gain))

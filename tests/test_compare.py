@@ -320,6 +320,7 @@ def test_progress_goes_to_stderr_where_it_is_asked_for(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_the_example_of_the_page_runs(capsys):
     page = (Path(__file__).parents[1] / "docs" / "compare.md").read_text()
     code = page.split("```python\n")[1].split("```")[0]

@@ -16,7 +16,8 @@ SCRIPT = Path(__file__).parent / "spread_fit.py"
 
 
 def run(*args: str, devices: int = 1) -> subprocess.Popen:
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
+    # first: XLA reads no flag after one that it does not know
+    flags = f"--xla_force_host_platform_device_count={devices} {os.environ.get('XLA_FLAGS', '')}"
     environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     return subprocess.Popen([sys.executable, str(SCRIPT), *args], env=environment, stderr=subprocess.PIPE, text=True)
 

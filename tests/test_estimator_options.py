@@ -50,8 +50,8 @@ def built(monkeypatch):
 
 
 COMBINATIONS = list(itertools.product(["pathwise", "fitc", "diag", "full"], ["global", "layer"], [None, "rbf"]))
-#: Half of them, every conditional with and without an input kernel, are enough for every day.
-DAILY = [c for i, c in enumerate(COMBINATIONS) if (i // 4 + (c[1] == "layer") + (c[2] == "rbf")) % 2 == 0]
+#: Four of them, every conditional once, are enough for every day.
+DAILY = [("pathwise", "layer", "rbf"), ("fitc", "global", "rbf"), ("diag", "layer", None), ("full", "global", None)]
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,9 @@ def test_every_conditional_runs_with_every_mapping_and_input_kernel(conditional,
     assert model.sample_y(X[:4], 3).shape == (4, 3)
 
 
-def test_half_of_the_combinations_run_every_day():
-    assert len(DAILY) == 8
-    assert {(c[0], c[2]) for c in DAILY} == {(c[0], c[2]) for c in COMBINATIONS}
-    assert {(c[1], c[2]) for c in DAILY} == {(c[1], c[2]) for c in COMBINATIONS}
+def test_every_choice_runs_every_day():
+    assert set(DAILY) < set(COMBINATIONS)
+    assert all({c[i] for c in DAILY} == {c[i] for c in COMBINATIONS} for i in range(3))
 
 
 def test_rows_that_are_equal_get_equal_values_in_a_joint_draw_of_full():

@@ -39,7 +39,7 @@ def mean_field(seed: int) -> Model:
 
 
 @pytest.mark.parametrize("start", [local, mean_field])
-@pytest.mark.parametrize("batch_size", [None, 8])
+@pytest.mark.parametrize("batch_size", [None, pytest.param(8, marks=pytest.mark.slow)])
 def test_runs_side_by_side_are_the_runs_one_by_one(start, batch_size):
     models, data = [start(seed) for seed in range(3)], [make_data(x, y) for x, y in DATA]
     keys, draws = [make_key(seed) for seed in range(3)], Draws(batch_size, 2)
@@ -151,6 +151,7 @@ def test_further_peaks_of_the_spectrum_are_lower_and_elsewhere():
     assert np.isfinite(starting_periods(x, y, 10_000)).all()
 
 
+@pytest.mark.slow
 def test_of_several_starts_the_one_with_the_highest_elbo_is_kept():
     """The strongest line of this spectrum is not the period: a restart from the next one wins."""
     x = np.linspace(0, 8, 120)[:, None]

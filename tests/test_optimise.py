@@ -1,9 +1,5 @@
 """Bayesian optimisation: its parts against slow twins, a loop that survives being killed, and what it finds."""
 
-import os
-import signal
-import subprocess
-import sys
 import warnings
 
 import jax
@@ -16,11 +12,14 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF as ScikitRBF
 from sklearn.linear_model import BayesianRidge
 
+from killed import calls_until_killed
 from metaprior import MetaGPRegressor
 from metaprior.baselines import EnsembleRegressor, ExactGPRegressor, MFVIRegressor
-from metaprior.optimise import BRANIN, HARTMANN6, RIPPLES, Box, Optimiser, minimise
+from metaprior.kernels import Periodic
+from metaprior.optimise import BRANIN, HARTMANN6, RIPPLES, Box, Optimiser, default_surrogate, minimise
 from metaprior.optimise.acquisition import Situation, descended, expected_improvement, gaussian_improvement, thompson
 from metaprior.optimise.functions import functions_of, improvement, lowest
+from metaprior.optimise.problems import PERIOD
 from metaprior.optimise.targets import surrogate_targets
 
 pytestmark = pytest.mark.filterwarnings("ignore:the median distance")
@@ -461,7 +460,7 @@ def test_the_lowest_values_are_those_that_a_local_search_finds(objective):
 # --- killed -------------------------------------------------------------------------
 
 LOOP = """
-import sys, numpy as np
+import numpy as np
 from metaprior import MetaGPRegressor
 from metaprior.optimise import Optimiser
 path, bounds = sys.argv[1], [(-2.0, 1.0), (10.0, 30.0)]
@@ -470,9 +469,6 @@ try:
     loop = Optimiser(bounds, surrogate=surrogate, num_initial=3, warm_iter=20, path=path)
 except FileExistsError:
     loop = Optimiser.load(path)
-def done(what):
-    print(what, flush=True)
-    sys.stdin.readline()
 while len(loop.y) < 6:
     question = loop.ask()
     done("asked " + " ".join(value.hex() for value in question[0].tolist()))
@@ -481,37 +477,15 @@ while len(loop.y) < 6:
 """
 
 
-def calls_until(path, num_calls):
-    """Let a process make so many calls, kill it, and return what it asked."""
-    process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", LOOP, str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ,
-    )
-    said = []
-    for _ in range(num_calls):
-        said.append(process.stdout.readline().strip())
-        if len(said) < num_calls:
-            process.stdin.write("\n")
-            process.stdin.flush()
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    process.stdin.close()
-    process.stdout.close()
-    return said
-
-
 @pytest.mark.slow
 def test_a_loop_killed_between_any_two_calls_goes_on_with_the_same_question(tmp_path):
-    whole = calls_until(tmp_path / "whole", 12)
+    whole = calls_until_killed(LOOP, tmp_path / "whole", 12)
     expected = [line for line in whole if line.startswith("asked")]
     assert len(expected) == 6
     for first in (1, 2, 7, 8, 9, 10):  # after asks and tells, of the design and of the surrogate
         path = tmp_path / f"killed after {first}"
-        before = calls_until(path, first)
-        after = calls_until(path, 12 - first + (first % 2))  # a question without an answer is asked again
+        before = calls_until_killed(LOOP, path, first)
+        after = calls_until_killed(LOOP, path, 12 - first + (first % 2))  # a question without an answer is asked again
         asked = [line for line in before if line.startswith("asked")]
         asked = asked[:-1] if first % 2 else asked
         assert asked + [line for line in after if line.startswith("asked")] == expected
@@ -533,3 +507,20 @@ def regrets(objective, num_evaluations, **settings):
 @pytest.mark.slow
 def test_branin_is_minimised_to_a_hundredth_in_forty_evaluations_in_the_median_run():
     assert np.median(regrets(BRANIN, 40)) <= 0.01
+
+
+def pays(rival, ours):
+    """Whether the mean of the differences, seed by seed, is two standard errors above zero."""
+    gain = rival - ours
+    return gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(len(gain))
+
+
+@pytest.mark.slow
+def test_hartmann_6_is_brought_lower_than_random_points_bring_it():
+    assert pays(regrets(HARTMANN6, 50, acquisition="random"), regrets(HARTMANN6, 50))
+
+
+@pytest.mark.slow
+def test_knowing_the_period_pays_on_a_periodic_function():
+    periodic = default_surrogate(Periodic(PERIOD, fixed=("period",)))
+    assert pays(regrets(RIPPLES, 30), regrets(RIPPLES, 30, surrogate=periodic))

@@ -35,10 +35,9 @@ SMALL = {
     "ExactGP": {"n_restarts": 0, "random_state": 0},
 }
 CLASSES = [MetaGPRegressor, MetaGPClassifier, *[getattr(baselines, name) for name in baselines.__all__]]
-#: The sampler's programs take long to compile: what needs other shapes of data is a slow test.
-OTHER_SHAPES = [
-    pytest.param(c, marks=[pytest.mark.slow] * c.__name__.startswith("HMC"), id=c.__name__) for c in CLASSES
-]
+#: Programs that take long to compile: what needs other shapes of data is a slow test (MetaGP has tests of its own).
+LONG = ("HMC", "DKL", "MetaGP")
+OTHER_SHAPES = [pytest.param(c, marks=[pytest.mark.slow] * c.__name__.startswith(LONG), id=c.__name__) for c in CLASSES]
 #: Estimators whose answers are functions drawn from a posterior over functions.
 POINT = ("MAP",)
 

@@ -60,6 +60,7 @@ def test_a_dask_cluster_serves_with_one_setting(cluster):
     assert os.getpid() not in {pid for _, pid, _ in results.values()}
 
 
+@pytest.mark.slow
 def test_a_comparison_on_a_cluster_is_the_comparison_here(cluster):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (30, 1))

@@ -259,7 +259,8 @@ def train(
         _go_on_from(known, program, run, stop_when)
     kept = _Kept(keeper, program, run, stop_when)
     fit = _driven(program, [run], recipe, listener, [stop_when], kept)[0]
-    keeper.save(snapshot_of(program, run, stop_when))
+    if known is None or program.step() > kept.last or fit.converged != known.numbers["converged"]:
+        keeper.save(snapshot_of(program, run, stop_when))
     return fit
 
 
@@ -364,7 +365,7 @@ def _go_on_from(known: Snapshot, program: _Alone, run: Run, rule: StopRule | Non
         run.end(program.of(program.state, 0).model, converged=True)
 
 
-def _retreated(program: _Program, new: steps.State, records: Sequence[History], runs: Sequence[Run], step: int) -> bool:
+def _retreated(program: _Program, new: Any, records: Sequence[History], runs: Sequence[Run], step: int) -> bool:
     """Send runs that have turned non-finite back; return whether there are any."""
     good = program.finite(new)
     bad = [
