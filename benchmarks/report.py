@@ -6,8 +6,8 @@ from typing import Any
 HEAD = """# Performance
 
 Made by `make bench` from `benchmarks/results.json`; every figure but the one in seconds is a ratio of two programs
-that took turns in one run (medians). The machine: {processor}, {cores} cores, {memory_gib} GiB, {system}; Python {python},
-JAX {jax}; it multiplies large float32 matrices at {matmul_gflops} GFlop/s. Measured on {date}.
+that took turns in one run (medians). The machine: {processor}, {cores} cores, {memory_gib} GiB, {system};
+Python {python}, JAX {jax}; it multiplies large float32 matrices at {matmul_gflops} GFlop/s. Measured on {date}.
 
 | work | ratio | bar | holds |
 |---|---|---|---|
