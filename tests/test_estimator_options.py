@@ -89,6 +89,7 @@ WEIGHT_KERNELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WEIGHT_KERNELS)
 def test_each_end_of_a_weight_has_the_kernel_that_was_given(name):
     given, classes = WEIGHT_KERNELS[name]
@@ -124,6 +125,7 @@ def test_only_the_chosen_layers_are_local_and_weight_noise_follows_the_code():
     assert np.any(weights.weight_noise.slope_in != 0)
 
 
+@pytest.mark.slow
 def test_several_targets_have_a_column_and_a_fixed_noise_each():
     both = np.column_stack([Y, 100 * Y**2])
     model = fitted(both, noise=[0.2, 30.0])
@@ -134,12 +136,14 @@ def test_several_targets_have_a_column_and_a_fixed_noise_each():
     np.testing.assert_allclose(model.predict_distribution(X).aleatoric_variance, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_student_t_learns_its_tail():
     likelihood = fitted(likelihood="student_t", max_iter=60).model_.likelihood
     assert likelihood.degrees > 2
     assert likelihood.degrees != pytest.approx(5, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_poisson_predicts_positive_rates_and_is_not_standardised():
     counts = np.random.default_rng(1).poisson(np.exp(1 + np.sin(X[:, 0]))).astype(float)
     model = fitted(counts, likelihood="poisson")
@@ -154,6 +158,7 @@ def test_minibatches_and_several_weight_draws_give_finite_numbers():
     fitted(batch_size=8, num_weight_draws=2, num_train_draws=2)
 
 
+@pytest.mark.slow
 def test_a_deep_network_gives_finite_numbers():
     assert fitted(hidden_layer_sizes=(3, 2), activation="relu").model_.network.sizes == (2, 3, 2, 1)
 

@@ -168,6 +168,7 @@ def test_two_classes_take_one_function():
     assert model.sample_y(X, 4).shape == (30, 2, 4)
 
 
+@pytest.mark.slow
 def test_classes_far_apart_are_learned():
     kind = np.arange(30) % 3
     centres = 5 * np.array([[1.0, 0.0], [-0.5, 0.9], [-0.5, -0.9]])

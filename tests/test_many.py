@@ -63,6 +63,7 @@ def test_groups_are_of_one_size_and_hold_every_run(num_runs, threads):
         assert len(groups) % threads == 0 or num_runs < 2 * threads
 
 
+@pytest.mark.slow
 def test_runs_of_different_keys_differ():
     """A batch of keys that drew all its numbers from the first would give each run the same."""
     data = make_data(*DATA[0])

@@ -149,7 +149,7 @@ SMALL = {
 @pytest.mark.parametrize(
     ("name", "criterion", "num_draws"),
     [
-        ("local", lowest, 1),
+        pytest.param("local", lowest, 1, marks=pytest.mark.slow),
         ("local", improvement, FEW_DRAWS),
         pytest.param("global", lowest, 1, marks=pytest.mark.slow),
         pytest.param("mfvi", improvement, FEW_DRAWS, marks=pytest.mark.slow),

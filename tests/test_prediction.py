@@ -233,6 +233,7 @@ def test_entropy_is_the_mean_of_eight_node_quadratures_a_draw(functions, f):
     assert_allclose(_predictive(functions, GAUSSIAN).entropy, expected, rtol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.1, 0.5, 2.0])
 @pytest.mark.parametrize(
     "likelihood",

@@ -37,6 +37,8 @@ SMALL = {
 CLASSES = [MetaGPRegressor, MetaGPClassifier, *[getattr(baselines, name) for name in baselines.__all__]]
 #: Programs that take long to compile: what needs other shapes of data is a slow test (MetaGP has tests of its own).
 LONG = ("HMC", "DKL", "MetaGP")
+#: MetaGP and DKL, whose programs are the longest, are held to the suite in the slow tests.
+DAILY = [pytest.param(c, marks=[pytest.mark.slow] * c.__name__.startswith(LONG[1:]), id=c.__name__) for c in CLASSES]
 OTHER_SHAPES = [pytest.param(c, marks=[pytest.mark.slow] * c.__name__.startswith(LONG), id=c.__name__) for c in CLASSES]
 #: Estimators whose answers are functions drawn from a posterior over functions.
 POINT = ("MAP",)
@@ -56,7 +58,7 @@ def target(model):
     return Y if is_regressor(model) else LABELS
 
 
-@pytest.fixture(scope="module", params=CLASSES, ids=lambda cls: cls.__name__)
+@pytest.fixture(scope="module", params=DAILY)
 def fitted(request):
     model = small(request.param)
     return model.fit(X, target(model))
