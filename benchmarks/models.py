@@ -56,7 +56,7 @@ def metagp(
         projection=projection if local else None,
         conditional=Pathwise() if conditional is None else conditional,
     )
-    weights = initial_metagp(spec, network, np.asarray(data.x), np.random.default_rng(seed))
+    weights = initial_metagp(spec, network.wires, np.asarray(data.x), np.random.default_rng(seed))
     return Model(weights, network, likelihood or Categorical())
 
 

@@ -44,7 +44,7 @@ def small_metagp(
         heteroscedastic=heteroscedastic,
         jitter=jitter,
     )
-    model = initial_metagp(spec, Dense(sizes), rng.standard_normal((20, sizes[0])), rng)
+    model = initial_metagp(spec, Dense(sizes).wires, rng.standard_normal((20, sizes[0])), rng)
     slopes = [0.5 * rng.standard_normal(2) for _ in range(2)] if heteroscedastic else [None, None]
     with np.errstate(divide="ignore"):
         weight_noise = WeightNoise(np.asarray(np.log(weight_std)), *slopes)

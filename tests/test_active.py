@@ -35,10 +35,10 @@ from metaprior.active import (
     mutual_information,
     variance,
 )
-from metaprior.active.learner import Learner
 from metaprior.answers import ClassAnswer, GaussianAnswer
 from metaprior.baselines import ExactGPRegressor, MAPRegressor
 from metaprior.prediction import Predictive
+from metaprior.refitting import RefittedModel
 from metaprior.saving import UnsavableError
 
 ROOT = Path(__file__).parents[1]
@@ -534,13 +534,13 @@ def test_other_units_start_afresh():
 
 def test_a_fit_is_fresh_where_the_last_one_no_longer_suits():
     x, labels = STEADY[:, None], np.array(["a", "b"] * 20)
-    learner = Learner(MetaGPClassifier(), 0, warm_start=True, warm_iter=None)
-    assert learner._must_be_fresh(x[:6], labels[:6])
-    learner.model, learner.num_fresh = object(), 6
-    assert not learner._must_be_fresh(x[:8], labels[:8])
-    assert learner._must_be_fresh(x[:8], np.append(labels[:7], "c"))
-    assert learner._must_be_fresh(np.append(x[:7], [[9.0]], axis=0), labels[:8])
-    assert learner._must_be_fresh(x[:12], labels[:12])
+    model = RefittedModel(MetaGPClassifier())
+    assert model.must_be_fresh(x[:6], labels[:6])
+    model.fitted, model.fresh_rows = object(), 6
+    assert not model.must_be_fresh(x[:8], labels[:8])
+    assert model.must_be_fresh(x[:8], np.append(labels[:7], "c"))
+    assert model.must_be_fresh(np.append(x[:7], [[9.0]], axis=0), labels[:8])
+    assert model.must_be_fresh(x[:12], labels[:12])
 
 
 @pytest.mark.slow

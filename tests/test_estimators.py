@@ -87,6 +87,14 @@ def test_pipeline_equals_scaling_by_hand():
     assert np.array_equal(pipeline.predict(X), by_hand.predict(scaler.transform(X)))
 
 
+def test_columns_of_one_unit_are_scaled_together():
+    rare = X * np.array([1.0, 1e-3])  # a column that hardly varies stays small
+    model = regressor(input_units="together").fit(rare, Y)
+    np.testing.assert_allclose(model.x_scale_, rare.std(), rtol=1e-12)
+    np.testing.assert_allclose(model.x_offset_, rare.mean(), atol=1e-12)
+    assert regressor().fit(rare, Y).x_scale_ == pytest.approx(rare.std(axis=0))
+
+
 def test_grid_search_tries_global_and_local():
     search = GridSearchCV(regressor(), {"input_kernel": [None, kernels.RBF()]}, cv=FOLDS, error_score="raise").fit(X, Y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()

@@ -29,7 +29,7 @@ def local(seed: int) -> Model:
     network = Dense((1, 3, 1))
     spec = MetaGPSpec(num_inducing=4, input_kernel=kernels.RBF().bound_to(1))
     return Model(
-        initial_metagp(spec, network, DATA[0][0], np.random.default_rng(seed)), network, Gaussian(np.log([0.1]))
+        initial_metagp(spec, network.wires, DATA[0][0], np.random.default_rng(seed)), network, Gaussian(np.log([0.1]))
     )
 
 

@@ -328,7 +328,7 @@ def test_the_seed_decides_all_questions():
 @pytest.mark.parametrize("acquisition", ["thompson", "ei"])
 def test_a_loop_that_is_loaded_between_any_two_calls_asks_the_same(acquisition, tmp_path, few_draws):
     settings = {"surrogate": tiny(), "num_initial": 4, "warm_iter": 20, "acquisition": acquisition, "random_state": 1}
-    expected = played(Optimiser(BOX.bounds, **settings), 9)  # cold at 4 and 8 answers, warm at 5, 6, 7
+    expected = played(Optimiser(BOX.bounds, **settings), 9)  # fresh at 4 and 8 answers, going on at 5, 6, 7
     path = tmp_path / "loop.metaprior"
     Optimiser(BOX.bounds, **settings, path=path)
     for _ in range(9):
@@ -351,7 +351,7 @@ def test_growing_data_compile_nothing_anew():
     played(optimiser, 6)
     jax.monitoring.register_event_duration_secs_listener(heard)
     try:
-        played(optimiser, 6)  # up to 11 rows, padded to 16: warm and cold fits, candidates, gradients
+        played(optimiser, 6)  # up to 11 rows, padded to 16: fits of both kinds, candidates, gradients
         assert compiled == []
         jax.jit(lambda x: x + 1)(1.0)
         assert compiled  # a program would have been heard

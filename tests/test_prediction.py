@@ -34,7 +34,7 @@ LEVELS = np.array([0.001, 0.025, 0.3, 0.5, 0.8, 0.999])
 def _model(num_outputs):
     rng = np.random.default_rng(0)
     network, spec = Dense((2, 3, num_outputs)), MetaGPSpec(num_inducing=5, jitter=1e-6)
-    return Model(initial_metagp(spec, network, rng.standard_normal((20, 2)), rng), network, GAUSSIAN)
+    return Model(initial_metagp(spec, network.wires, rng.standard_normal((20, 2)), rng), network, GAUSSIAN)
 
 
 def seen_through(functions, likelihood):

@@ -29,7 +29,7 @@ def _model(conditional, local):
         conditional=conditional_named(conditional),
         jitter=1e-6,
     )
-    weights = initial_metagp(spec, network, rng.standard_normal((20, 2)), rng)
+    weights = initial_metagp(spec, network.wires, rng.standard_normal((20, 2)), rng)
     return Model(weights, network, Gaussian(np.log([0.4])))
 
 

@@ -36,7 +36,7 @@ def tiny(
     network = Dense((1, hidden, 1))
     kernel = None if input_kernel is None else input_kernel.bound_to(1)
     spec = MetaGPSpec(num_inducing=4, input_kernel=kernel, jitter=jitter, projection=projection)
-    weights = initial_metagp(spec, network, X, np.random.default_rng(0))
+    weights = initial_metagp(spec, network.wires, X, np.random.default_rng(0))
     return Model(weights, network, likelihood or Gaussian(np.log([0.1])))
 
 

@@ -211,7 +211,7 @@ def _convolution(conditional) -> tuple[Model, np.ndarray]:
     rng = np.random.default_rng(0)
     network, x = Convolution(length=8, width=3, channels=4), rng.standard_normal((12, 8)).astype(np.float32)
     spec = MetaGPSpec(num_inducing=4, conditional=conditional, input_kernel=RBF())
-    weights = initial_metagp(spec, network, x, rng)
+    weights = initial_metagp(spec, network.wires, x, rng)
     return Model(weights, network, Gaussian(np.log(np.full(1, 0.3)))), x
 
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metaprior.loops import needed_pandas
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -67,12 +69,3 @@ class Ledger:
                 lines.append({"query": query, "row": row, "acquisition": value, **own})
         frame = pandas.DataFrame(lines, columns=["query", "row", "acquisition", *none])
         return frame.astype({"row": "Int64", "num_rows": "Int64", "fresh": "boolean"})
-
-
-def needed_pandas(name: str) -> Any:
-    """Return pandas, or say how to get it."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(f'{name}: the table needs pandas; pip install "metaprior[compare]".') from error
-    return pandas

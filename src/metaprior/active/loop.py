@@ -17,11 +17,12 @@ from sklearn.utils import check_array
 from metaprior.active.acquisition import Acquisition, check_acquisition, choose, random_choice
 from metaprior.active.batch import Choice
 from metaprior.active.checks import checked_oracle, checked_pair, checked_rows, checked_targets
-from metaprior.active.learner import Learner, class_name, from_plain, is_ours, to_plain
-from metaprior.active.ledger import Ledger, needed_pandas
+from metaprior.active.learner import Learner
+from metaprior.active.ledger import Ledger
 from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.progress import new_bar
-from metaprior.refitting import read_loop, refuse_to_replace, write_loop
+from metaprior.loops import needed_pandas, read_loop, refuse_to_replace, write_loop
+from metaprior.refitting import RefittedModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,7 +230,7 @@ class PoolLoop:
         """Fit to all answers unless that is done; return whether it was to be done."""
         X, y = self._known()
         assert y is not None
-        if self._learner.num_rows == len(X):
+        if self._learner.refitted.num_rows == len(X):
             return False
         record = self._learner.fit(X, y)
         self._ledger.fitted(record if self.test is None else record | self._learner.scores(*self.test))
@@ -260,14 +261,11 @@ class PoolLoop:
     def _save(self) -> None:
         if self.path is None:
             return
-        learner, ours = self._learner, is_ours(self._learner.estimator)
         names = ("X", "num_queries", "num_start", "labelled", "test", "warm_start", "warm_iter", "random_state")
         content = {
             "settings": {name: getattr(self, name) for name in names},
             "acquisition": self.acquisition if isinstance(self.acquisition, str) else None,
-            "estimator": to_plain(learner.estimator) if ours else {"class": class_name(learner.estimator)},
-            "model": to_plain(learner.model, fitted=True) if ours and learner.model is not None else None,
-            "fitted_to": [learner.num_rows, learner.num_fresh],
+            "model": self._learner.refitted.plain(),
             "ledger": vars(self._ledger),
         }
         write_loop(self.path, KIND, content)
@@ -291,11 +289,9 @@ class PoolLoop:
         acquisition = content["acquisition"] if acquisition is None else acquisition
         if acquisition is None:
             raise ValueError("PoolLoop.load: the loop chose by a function; give it again, as acquisition=...")
-        loop = cls(_estimator(content["estimator"], estimator), acquisition=acquisition, **content["settings"])
-        loop._ledger = Ledger(**content["ledger"])
-        if content["model"] is not None:
-            loop._learner.model = from_plain(content["model"])
-            loop._learner.num_rows, loop._learner.num_fresh = content["fitted_to"]
+        refitted = RefittedModel.restored(content["model"], estimator)
+        loop = cls(refitted.template, acquisition=acquisition, **content["settings"])
+        loop._learner.refitted, loop._ledger = refitted, Ledger(**content["ledger"])
         loop.path = Path(path)
         return loop
 
@@ -309,15 +305,6 @@ class PoolLoop:
         expect(
             "warm_iter", steps, "a whole number of at least 1, or None", steps is None or is_whole(steps) and steps > 0
         )
-
-
-def _estimator(saved: dict[str, Any], given: Any) -> Any:
-    """Return the estimator of a file, or the one that is given where a file cannot hold it."""
-    if given is None and "params" not in saved:
-        raise ValueError(f"PoolLoop.load: the file holds no {saved['class']}; give it again, as estimator=...")
-    if given is not None and class_name(given) != saved["class"]:
-        raise ValueError(f"PoolLoop.load: expected the loop's estimator, a {saved['class']}; got {class_name(given)}.")
-    return from_plain(saved) if given is None else given
 
 
 @contextlib.contextmanager

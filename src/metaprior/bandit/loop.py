@@ -1,7 +1,7 @@
 """The loop: ask for an arm at a context, tell its reward; kept in a file after every call.
 
 The model of rewards is one regressor on the context and the one-hot arm: arms share what they have in common, and one
-draw of it decides all arms at a context. It is fitted every `refit_every` rounds, cold when the rounds have doubled and
+draw of it decides all arms at a context. It is fitted every `refit_every` rounds, fresh when the rounds have doubled and
 warm in between (`metaprior.refitting`); before the first fit arms are chosen at random.
 """
 
@@ -9,22 +9,50 @@ import os
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.spatial.distance import pdist
 
+from metaprior import kernels
 from metaprior.bandit.policies import POLICIES, model_rows
 from metaprior.estimators import MetaGPRegressor
 from metaprior.estimators.checks import expect, is_number, is_whole
-from metaprior.refitting import RefittedModel, history_frame, read_loop, refuse_to_replace, write_loop
+from metaprior.loops import history_frame, read_loop, refuse_to_replace, write_loop
+from metaprior.refitting import RefittedModel
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Steps of the usual model's cold fits, and of those that go on.
-FIRST_ITER, WARM_ITER = 500, 100
+#: The usual model: hidden units, steps of fresh fits and of those that go on, rows and draws of a step.
+HIDDEN, FIRST_ITER, WARM_ITER, BATCH_SIZE, NUM_TRAIN_DRAWS = (20,), 300, 100, 128, 2
+#: The lengthscale on one-hot arms, which lie sqrt(2) apart: what is learned of an arm says little of another.
+ARM_LENGTHSCALE = 0.5
+#: Contexts whose distances are looked at.
+MAX_ROWS = 200
 
 
-def default_reward_model() -> MetaGPRegressor:
-    """Return the usual model of rewards: the global MetaGP, which needs no kernel on wide inputs."""
-    return MetaGPRegressor(max_iter=FIRST_ITER)
+def default_reward_model(contexts: np.ndarray, num_arms: int) -> MetaGPRegressor:
+    """Return the usual model of rewards: like contexts give like rewards, arm by arm.
+
+    MetaGP-local, whose input kernel is an RBF on the context times a short one on the arm. The lengthscale on the
+    context starts at the median distance of the given contexts: in many dimensions nothing is near, and a kernel of one
+    standard deviation would see no likeness at all.
+
+    Parameters
+    ----------
+    contexts : ndarray of shape (n, features)
+        Contexts as they come.
+    num_arms : int
+    """
+    num_features = contexts.shape[1]
+    distance = float(np.median(pdist(contexts[:MAX_ROWS]))) if len(contexts) > 1 else 0.0
+    of_context = kernels.RBF(distance if distance > 0 else 1.0).on(*range(num_features))
+    of_arm = kernels.RBF(ARM_LENGTHSCALE).on(*range(num_features, num_features + num_arms))
+    return MetaGPRegressor(
+        HIDDEN,
+        input_kernel=of_context * of_arm,
+        max_iter=FIRST_ITER,
+        batch_size=BATCH_SIZE,
+        num_train_draws=NUM_TRAIN_DRAWS,
+    )
 
 
 class Bandit:
@@ -36,14 +64,14 @@ class Bandit:
         Arms are 0, ..., num_arms - 1.
     model : estimator, default=None
         Model of the reward given [context, one-hot arm]: a regressor of this library, or one of scikit-learn with
-        `sample_y` (for "thompson") or `predict`. None: `default_reward_model()`.
+        `sample_y` (for "thompson") or `predict`. None: `default_reward_model` for the first contexts.
     policy : {"thompson", "greedy", "epsilon_greedy", "uniform"}, default="thompson"
     epsilon : float, default=0.1
         The part of rounds in which "epsilon_greedy" chooses at random.
     refit_every : int, default=50
         Rounds between two fits; the first of them are uniform.
     warm_iter : int or None, default=100
-        Steps of a fit that goes on from the last; None: as many as a cold one takes.
+        Steps of a fit that goes on from the last; None: 0.3 of its `max_iter`.
     random_state : int, default=0
     path : str or path, default=None
         A file that holds the state after every `ask` and `tell`; it must not exist. `Bandit.load` reads it.
@@ -89,7 +117,8 @@ class Bandit:
         refuse_to_replace(path)
         self.num_arms, self.policy, self.epsilon = int(num_arms), policy, float(epsilon)
         self.refit_every, self.random_state, self.path = int(refit_every), int(random_state), path
-        self.model = RefittedModel(default_reward_model() if model is None else model, warm_iter)
+        self.warm_iter = warm_iter
+        self.model = None if model is None else RefittedModel(model, warm_iter)
         self.contexts, self.arms = np.empty((0, 0)), np.empty(0, int)
         self.rewards, self.regrets = np.empty(0), np.empty(0)
         self.waiting: tuple[np.ndarray, np.ndarray] = self.contexts, self.arms
@@ -164,10 +193,17 @@ class Bandit:
         model, policy = None, POLICIES["uniform"](0.0)
         num_fitted = self.num_rounds // self.refit_every * self.refit_every
         if num_fitted and self.policy != "uniform":
-            rows = model_rows(self.contexts[:num_fitted], self.arms[:num_fitted], self.num_arms)
-            seed = int(np.random.SeedSequence([self.random_state, 0, num_fitted]).generate_state(1)[0] >> 1)
-            model, policy = self.model.fit(rows, self.rewards[:num_fitted], seed), POLICIES[self.policy](self.epsilon)
+            model, policy = self._fitted(num_fitted), POLICIES[self.policy](self.epsilon)
         return np.argmax(policy(model, contexts, self.num_arms, rng), axis=1)
+
+    def _fitted(self, num_rounds: int) -> Any:
+        """Return the model after the first rounds."""
+        if self.model is None:
+            first = self.contexts[: self.refit_every]
+            self.model = RefittedModel(default_reward_model(first, self.num_arms), self.warm_iter)
+        rows = model_rows(self.contexts[:num_rounds], self.arms[:num_rounds], self.num_arms)
+        seed = int(np.random.SeedSequence([self.random_state, 0, num_rounds]).generate_state(1)[0] >> 1)
+        return self.model.fit(rows, self.rewards[:num_rounds], seed)
 
     # --- what happened -----------------------------------------------------------------
 
@@ -189,12 +225,12 @@ class Bandit:
         """Write the state, where there is a file for it."""
         if self.path is None:
             return
-        settings = "num_arms", "policy", "epsilon", "refit_every", "random_state"
+        settings = "num_arms", "policy", "epsilon", "refit_every", "warm_iter", "random_state"
         data = "contexts", "arms", "rewards", "regrets", "waiting"
         state = {
             "settings": {name: getattr(self, name) for name in settings},
             "data": {name: getattr(self, name) for name in data},
-            "model": self.model.plain(),
+            "model": None if self.model is None else self.model.plain(),
         }
         write_loop(self.path, "bandit", state)
 
@@ -209,8 +245,9 @@ class Bandit:
             The model of rewards, where it is not one of this library.
         """
         state = read_loop(path, "bandit")
-        refitted = RefittedModel.restored(state["model"], model)
-        made = cls(**state["settings"], model=refitted.template)
-        for name, value in {**state["data"], "model": refitted, "path": path}.items():
+        made = cls(**state["settings"])
+        if state["model"] is not None:
+            made.model = RefittedModel.restored(state["model"], model)
+        for name, value in {**state["data"], "path": path}.items():
             setattr(made, name, value)
         return made

@@ -87,8 +87,9 @@ class DKLRegressor(RegressorPart, DKLEstimator):
         Standard deviation of the Gaussian prior of the network's weights.
     """
 
-    # a sparse GP does not take signal for noise, and its q(u) needs the time to follow
-    _noise_hold = 0.2
+    @property
+    def _noise_hold(self) -> float:
+        return 0.2  # a sparse GP does not take signal for noise, and its q(u) needs the time to follow
 
 
 @dataclass(eq=False, repr=False)

@@ -28,6 +28,7 @@ from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore
 from metaprior.inference import Data, Draws, Fit, Recipe, make_data, row_mesh, train
 from metaprior.likelihoods import Likelihood
+from metaprior.likelihoods.gaussian import NOISE_HOLD
 from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.noise import make_key
@@ -85,6 +86,11 @@ class Estimator(BaseEstimator, abc.ABC):
     def _going_on(self) -> bool:
         """Return whether `fit` continues the last fit."""
         return False
+
+    @property
+    def _noise_hold(self) -> float:
+        """The part of training for which a regressor's noise is held at its small start."""
+        return NOISE_HOLD
 
     def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
         """Write the fitted estimator to one file, which `metaprior.load` reads; no pickle.
@@ -154,6 +160,7 @@ class NetworkEstimator(Estimator):
     hidden_layer_sizes: Sequence[int] = (50,)
     activation: str | Callable = "tanh"
     _: KW_ONLY
+    input_units: str = "columns"
     dtype: str = "float32"
     random_state: int | np.random.RandomState | None = None
     verbose: bool | int = False
@@ -175,8 +182,15 @@ class NetworkEstimator(Estimator):
         if self._going_on():
             self._check_continued(x.shape[1], num_functions)
         else:
-            self.x_offset_, self.x_scale_ = standard_units(x)
+            self.x_offset_, self.x_scale_ = self._units_of(x)
         return seed, Problem(x, self._in_units(x), targets, likelihood, num_functions)
+
+    def _units_of(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the offset and the scale of every column: its own, or those of all values together."""
+        if self.input_units == "columns":
+            return standard_units(x)
+        offset, scale = standard_units(x.reshape(-1, 1))
+        return np.repeat(offset, x.shape[1]), np.repeat(scale, x.shape[1])
 
     def _in_units(self, x: np.ndarray) -> np.ndarray:
         return (x - self.x_offset_) / self.x_scale_
@@ -239,6 +253,7 @@ class NetworkEstimator(Estimator):
             value = getattr(self, name)
             expect(name, value, f"a whole number of at least {lowest}", is_whole(value) and value >= lowest)
         expect("dtype", self.dtype, "'float32' or 'float64'", self.dtype in DTYPES)
+        expect("input_units", self.input_units, "'columns' or 'together'", self.input_units in ("columns", "together"))
 
 
 class Job(NamedTuple):

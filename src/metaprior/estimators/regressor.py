@@ -13,7 +13,6 @@ from metaprior.estimators.base import Estimator
 from metaprior.estimators.checkpoints import make_place
 from metaprior.estimators.checks import is_number, standard_units
 from metaprior.likelihoods import Gaussian, Likelihood, Poisson, StudentT
-from metaprior.likelihoods.gaussian import NOISE_HOLD
 from metaprior.prediction import FunctionDraws, Predictive
 
 #: Noise at the start, in standard deviations of the target: small, so that the signal is learned first.
@@ -23,9 +22,6 @@ START_NOISE = 0.1
 @dataclass(eq=False, repr=False)
 class GaussianRegressorPart(RegressorMixin, Estimator):
     """Targets of one or several columns, standardised inside, with Gaussian noise."""
-
-    #: The part of training for which the noise is held at its small start.
-    _noise_hold = NOISE_HOLD
 
     _: KW_ONLY
     noise: float | Sequence[float] | None = None

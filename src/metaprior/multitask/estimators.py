@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
 from metaprior.estimators.base import as_numpy
-from metaprior.estimators.checks import expect, standard_units
+from metaprior.estimators.checks import expect
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.metagp import MetaGPEstimator
 from metaprior.estimators.regressor import RegressorPart
@@ -63,7 +63,7 @@ class MultiTaskEstimator(MetaGPEstimator):
         self._set_terms(rows)
         for name, task in opened.items():
             self._bring_to_terms(name, task)
-        self.x_offset_, self.x_scale_ = standard_units(np.concatenate([task.problem.x for task in rows]))
+        self.x_offset_, self.x_scale_ = self._units_of(np.concatenate([task.problem.x for task in rows]))
         for task in rows:
             task.in_units(self.x_offset_, self.x_scale_)
         seed = self._seed()
@@ -150,6 +150,8 @@ class MultiTaskEstimator(MetaGPEstimator):
             "warm_start", self.warm_start, "False with several tasks (a new one joins by `adapt`)", not self.warm_start
         )
         expect("n_restarts", self.n_restarts, "0 with several tasks", self._is_one_run)
+        layers = self.mean_field_layers
+        expect("mean_field_layers", layers, "None with several tasks (they share the units' latents)", layers is None)
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
         return [*super()._whole_numbers(), ("adapt_iter", 1)]
@@ -209,8 +211,8 @@ class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  #
     (and projection) and observation noise are each task's own. Inputs are standardised over all tasks together,
     targets task by task; everything given or answered is in the units of the data.
 
-    Parameters that are not named here are those of `metaprior.MetaGPRegressor`; `warm_start` must stay False and
-    `n_restarts` 0.
+    Parameters that are not named here are those of `metaprior.MetaGPRegressor`; `warm_start` must stay False,
+    `n_restarts` 0 and `mean_field_layers` None.
 
     Parameters
     ----------

@@ -13,10 +13,11 @@ from metaprior.estimators import MetaGPRegressor
 from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.progress import new_bar
 from metaprior.kernels import Kernel
+from metaprior.loops import history_frame, read_loop, refuse_to_replace, write_loop
 from metaprior.optimise.acquisition import ACQUISITIONS, Situation
 from metaprior.optimise.box import Box
 from metaprior.optimise.targets import surrogate_targets
-from metaprior.refitting import RefittedModel, history_frame, read_loop, refuse_to_replace, write_loop
+from metaprior.refitting import RefittedModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,7 @@ def default_surrogate(
     noise : float or None, default=0.02
         Standard deviation of the answers' noise, in standard deviations of all answers (after the warp); None: learned.
     max_iter : int, default=1000
-        Steps of a cold fit.
+        Steps of a fresh fit.
     """
     kernel = kernels.RBF() if input_kernel is None else input_kernel
     return MetaGPRegressor(input_kernel=kernel, noise=noise, max_iter=max_iter)
@@ -63,7 +64,7 @@ class Optimiser:
     warp : bool, default=True
         Whether the surrogate sees log(1 + (y - best) / s), s the lower quartile of y - best, instead of y.
     warm_iter : int or None, default=300
-        Steps of a fit that goes on from the last; None: as many as a cold one takes.
+        Steps of a fit that goes on from the last; None: 0.3 of its `max_iter`.
     random_state : int, default=0
     path : str or path, default=None
         A file that holds the state after every `ask` and `tell`; it must not exist. `Optimiser.load` reads it.

@@ -7,8 +7,9 @@ from metaprior.weights.laplace import Laplace
 from metaprior.weights.mean_field import MeanField
 from metaprior.weights.metagp import MetaGP
 from metaprior.weights.metann import MetaNN
+from metaprior.weights.mixed import Mixed, metagp_of
 from metaprior.weights.point import Point
-from metaprior.weights.start import MetaGPSpec, initial_metagp
+from metaprior.weights.start import MetaGPSpec, initial_metagp, initial_mixed
 
 __all__ = [
     "DeepKernel",
@@ -18,9 +19,12 @@ __all__ = [
     "MetaGP",
     "MetaGPSpec",
     "MetaNN",
+    "Mixed",
     "Point",
     "PreparedWeights",
     "WeightDraw",
     "WeightModel",
     "initial_metagp",
+    "initial_mixed",
+    "metagp_of",
 ]

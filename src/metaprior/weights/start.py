@@ -5,6 +5,7 @@ code explains is noise to the likelihood, and the quickest way for training to r
 which removes the signal too. All of it is NumPy: nothing compiles before training does.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,10 @@ from metaprior.kernels import RBF, Kernel
 from metaprior.mapping import Conditional, Mapping, Pathwise, WeightNoise
 from metaprior.networks import Network, Wire
 from metaprior.units import Units
+from metaprior.weights.base import switched
+from metaprior.weights.mean_field import MeanField
 from metaprior.weights.metagp import MetaGP
+from metaprior.weights.mixed import Mixed
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,11 @@ def layer_groups(num_layers: int, spec: MetaGPSpec) -> tuple[tuple[tuple[int, ..
     return tuple(g for g in groups if g), tuple(kind for g, kind in zip(groups, (False, True), strict=True) if g)
 
 
-def initial_metagp(spec: MetaGPSpec, network: Network, inputs: np.ndarray, rng: np.random.Generator) -> MetaGP:
-    """Return a MetaGP for the network, started from the inputs (standardised, [N, D])."""
-    wires = network.wires
-    units = Units.initial(network.num_units, spec.latent_dim, rng)
+def initial_metagp(spec: MetaGPSpec, wires: Sequence[Wire], inputs: np.ndarray, rng: np.random.Generator) -> MetaGP:
+    """Return a MetaGP for layers of a network, started from the inputs (standardised, [N, D])."""
+    wires = renumbered(wires)
+    num_units = max(units.stop for wire in wires for units in wire[:2])
+    units = Units.initial(num_units, spec.latent_dim, rng)
     input_map = InputMap.identity()
     if spec.input_kernel is not None and spec.projection is not None:
         input_map = InputMap.initial(inputs.shape[1], spec.projection, rng)
@@ -86,6 +91,35 @@ def initial_metagp(spec: MetaGPSpec, network: Network, inputs: np.ndarray, rng: 
         conditional=spec.conditional,
         start_jitter=spec.jitter,
     )
+
+
+def initial_mixed(
+    spec: MetaGPSpec,
+    network: Network,
+    mean_field: Sequence[int],
+    inputs: np.ndarray,
+    rng: np.random.Generator,
+) -> Mixed:
+    """Return mean-field weights for the given layers and a MetaGP for the rest."""
+    others = tuple(layer for layer in range(len(network.wires)) if layer not in mean_field)
+    all_layers = MeanField.initial(network, rng)
+    below = switched(
+        all_layers,
+        means=tuple(all_layers.means[layer] for layer in mean_field),
+        log_stds=tuple(all_layers.log_stds[layer] for layer in mean_field),
+    )
+    metagp = initial_metagp(spec, [network.wires[layer] for layer in others], inputs, rng)
+    return Mixed((below, metagp), (tuple(mean_field), others))
+
+
+def renumbered(wires: Sequence[Wire]) -> tuple[Wire, ...]:
+    """Return the wires with the units that they join numbered from 0, in the same order."""
+    place = {unit: n for n, unit in enumerate(sorted({u for w in wires for ends in w[:2] for u in ends}))}
+
+    def moved(units: range) -> range:
+        return range(place[units[0]], place[units[-1]] + 1)
+
+    return tuple(wire._replace(inputs=moved(wire.inputs), outputs=moved(wire.outputs)) for wire in wires)
 
 
 def _projected(input_map: InputMap, inputs: np.ndarray) -> np.ndarray:

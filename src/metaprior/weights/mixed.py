@@ -1,0 +1,105 @@
+"""Layers of different kinds: some weights from one weight model, some from another.
+
+The paper's network for images has mean-field weights below and a MetaGP-local last layer. Each part sees its own
+layers, its own share of the normals and nothing of the others; their KLs add.
+"""
+
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.networks import Layer
+from metaprior.noise import Noise, NoiseSizes
+from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
+from metaprior.weights.metagp import MetaGP
+
+
+class Mixed(WeightModel):
+    """Weight models side by side; `layers` are the layers of the network that each has, all of them once."""
+
+    parts: tuple[WeightModel, ...]
+    layers: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+
+    def sizes(self) -> NoiseSizes:
+        """Return the sum of the parts' numbers."""
+        each = [part.sizes() for part in self.parts]
+        return NoiseSizes(*(sum(numbers) for numbers in zip(*each, strict=True)))
+
+    def prepared(self) -> "PreparedMixed":
+        """Prepare every part."""
+        return PreparedMixed(self, [part.prepared() for part in self.parts])
+
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return the parts' groups; groups of one name are added."""
+        total: dict[str, Array] = {}
+        for part in self.parts:
+            for name, value in part.kl().items():
+                total[name] = total[name] + value if name in total else value
+        return total
+
+    def for_prediction(self) -> "Mixed":
+        """Switch every part."""
+        return switched(self, parts=tuple(part.for_prediction() for part in self.parts))
+
+    @property
+    def couples_rows(self) -> bool:
+        """Whether a part couples them."""
+        return any(part.couples_rows for part in self.parts)
+
+
+class PreparedMixed(PreparedWeights):
+    """Prepared parts."""
+
+    model: Mixed
+    parts: list[PreparedWeights]
+
+    @property
+    def jitter(self) -> Float[Array, ""]:
+        """The largest jitter of the parts."""
+        return jnp.max(jnp.stack([part.jitter for part in self.parts]))
+
+    def draw(self, noise: Noise) -> "MixedDraw":
+        """Draw every part from its own share of the normals."""
+        sizes = [part.sizes() for part in self.model.parts]
+        units, weights, spectral = (
+            _shares(numbers, [getattr(size, name) for size in sizes], axis=0)
+            for name, numbers in (("units", noise.units), ("weights", noise.weights), ("spectral", noise.spectral))
+        )
+        shares = [Noise(*own, noise.rows) for own in zip(units, weights, spectral, strict=True)]
+        draws = [part.draw(own) for part, own in zip(self.parts, shares, strict=True)]
+        return MixedDraw(self.model, draws)
+
+
+class MixedDraw(WeightDraw):
+    """A draw of every part."""
+
+    model: Mixed
+    draws: list[WeightDraw]
+
+    def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
+        """Return the parts' layers in the network's order."""
+        return self._in_order(lambda draw, own: draw.at(x, own), rows)
+
+    def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
+        """Return the parts' weights in the network's order."""
+        return self._in_order(lambda draw, own: draw.weights(x, own), rows)
+
+    def _in_order(self, of: Callable[[WeightDraw, Array], Sequence], rows: Array) -> list:
+        own_rows = _shares(rows, [part.sizes().per_row for part in self.model.parts], axis=1)
+        found: dict[int, object] = {}
+        for draw, layers, own in zip(self.draws, self.model.layers, own_rows, strict=True):
+            found |= dict(zip(layers, of(draw, own), strict=True))
+        return [found[layer] for layer in range(len(found))]
+
+
+def metagp_of(weights: WeightModel) -> MetaGP:
+    """Return the MetaGP, or the part that is one."""
+    parts = weights.parts if isinstance(weights, Mixed) else (weights,)
+    return next(part for part in parts if isinstance(part, MetaGP))
+
+
+def _shares(numbers: Array, sizes: Sequence[int], axis: int) -> list[Array]:
+    return jnp.split(numbers, np.cumsum(sizes)[:-1].tolist(), axis=axis)
