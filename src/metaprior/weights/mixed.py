@@ -45,6 +45,11 @@ class Mixed(WeightModel):
         return switched(self, parts=tuple(part.for_prediction() for part in self.parts))
 
     @property
+    def start_jitter(self) -> float:
+        """The relative jitter that its factorisations start from."""
+        return metagp_of(self).start_jitter
+
+    @property
     def couples_rows(self) -> bool:
         """Whether a part couples them."""
         return any(part.couples_rows for part in self.parts)
