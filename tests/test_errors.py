@@ -182,6 +182,7 @@ PARAMETERS = [
     ("validation_fraction", 1.0, "expected a number between 0 and 1; got 1.0"),
     ("dtype", "float16", "expected 'float32' or 'float64'; got 'float16'"),
     ("dtype", np.float32, "expected 'float32' or 'float64'; got"),
+    ("noise_hold", 1.5, "expected a number from 0 to 1, or None; got 1.5"),
     ("input_units", "rows", "expected 'columns' or 'together'; got 'rows'"),
     ("optimizer", "adam", "expected an optax optimiser, or None for Adam; got 'adam'"),
     ("weight_kernel", "gauss", "expected a kernel such as .*RBF.*'rbf'.*; got 'gauss'"),

@@ -234,3 +234,12 @@ def test_an_unknown_period_starts_from_the_data():
     kernel = kernels.Periodic(fixed=("period",))
     model = MetaGPRegressor(**SMALL, input_kernel=kernel).fit(x, np.sin(2 * np.pi * x[:, 0] / 12))
     np.testing.assert_allclose(model.input_kernel_.period, [12.0], rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("options", "hold"),
+    [({}, 0.8), ({"input_kernel": "rbf"}, 0.5), ({"noise_hold": 0.3}, 0.3), ({"likelihood": "student_t"}, 0.8)],
+)
+def test_the_noise_is_held_for_the_part_of_training_that_is_asked_for(options, hold):
+    model = MetaGPRegressor((3,), num_inducing=4, max_iter=1, random_state=0, **options).fit(X, Y)
+    assert model.model_.likelihood.hold == hold

@@ -28,9 +28,9 @@ def swept(function: Callable[..., Any], jobs: Sequence[tuple], n_jobs: int | Non
 def _parallel(n_jobs: int | None) -> joblib.Parallel:
     """Return a runner that hands results out as they come, where its backend can."""
     try:
-        return joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        return joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
     except ValueError:
-        return joblib.Parallel(n_jobs=n_jobs)
+        return joblib.Parallel(n_jobs=n_jobs, batch_size=1)
 
 
 def _alone(function: Callable[..., Any], number: int, job: tuple) -> tuple[int, Any]:

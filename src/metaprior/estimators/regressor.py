@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 
 from metaprior.estimators.base import Estimator
 from metaprior.estimators.checkpoints import make_place
-from metaprior.estimators.checks import is_number, standard_units
+from metaprior.estimators.checks import expect, is_number, standard_units
 from metaprior.likelihoods import Gaussian, Likelihood, Poisson, StudentT
 from metaprior.prediction import FunctionDraws, Predictive
 
@@ -69,13 +69,17 @@ class GaussianRegressorPart(RegressorMixin, Estimator):
     def _check_targets(self, columns: np.ndarray) -> None:
         """Say so where targets are not of the kind that the likelihood knows; any number is Gaussian."""
 
+    def _hold(self) -> float:
+        """Return the part of training for which the noise is held at its small start."""
+        return self._noise_hold
+
     def _target_units(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the offset and the scale of every target."""
         return standard_units(columns)
 
     def _likelihood(self) -> Likelihood:
         """Return p(y | f) before the fit, in standardised units."""
-        return Gaussian(self._log_noise(), self.noise is None, self._noise_hold)
+        return Gaussian(self._log_noise(), self.noise is None, self._hold())
 
     def _log_noise(self) -> np.ndarray:
         """Return the logarithm of the noise, given or at its start, in standardised units."""
@@ -111,6 +115,7 @@ class RegressorPart(GaussianRegressorPart):
 
     _: KW_ONLY
     likelihood: str = "gaussian"
+    noise_hold: float | None = None
 
     def __sklearn_tags__(self) -> Tags:
         """Counts must not be negative."""
@@ -134,8 +139,13 @@ class RegressorPart(GaussianRegressorPart):
         if self.likelihood == "poisson":
             return Poisson()
         if self.likelihood == "student_t":
-            return StudentT(self._log_noise(), np.asarray(np.log(3.0)), self.noise is None, self._noise_hold)
+            return StudentT(self._log_noise(), np.asarray(np.log(3.0)), self.noise is None, self._hold())
         return super()._likelihood()
+
+    def _hold(self) -> float:
+        hold = self.noise_hold
+        expect("noise_hold", hold, "a number from 0 to 1, or None", hold is None or is_number(hold) and 0 <= hold <= 1)
+        return self._noise_hold if hold is None else float(hold)
 
     def _predictive(self, draws: FunctionDraws) -> Predictive:
         return Predictive(draws, self.y_offset_, self.y_scale_, flat=self._flat)
