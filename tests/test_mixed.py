@@ -12,7 +12,6 @@ from metaprior.multitask import MultiTaskRegressor
 from metaprior.networks import Dense
 from metaprior.noise import sample_noise
 from metaprior.weights import MeanField, MetaGP, MetaGPSpec, Mixed, initial_mixed, metagp_of
-from metaprior.weights.base import switched
 from metaprior.weights.start import renumbered
 
 NETWORK = Dense((2, 5, 4, 3), "tanh")
@@ -57,20 +56,6 @@ def test_the_parts_kl_and_normals_add():
     total = sum(float(v) for part in (field, gp) for v in part.kl().values())
     assert sum(float(v) for v in model.kl().values()) == pytest.approx(total, rel=1e-6)
     assert model.sizes() == tuple(np.add(field.sizes(), gp.sizes()))
-
-
-def test_the_scale_of_mean_field_layers_is_learned_for_weights_and_biases_apart():
-    """The twin sums KL[N(m, s^2) || N(0, scale^2)] weight by weight; it is least where scale^2 = mean(m^2 + s^2)."""
-    field = mixed((0,)).parts[0]
-    log_scales = jnp.array([[0.3, -0.2]])
-    changed = switched(field, log_scales=log_scales)
-    mean, std = np.asarray(field.means[0], np.float64), np.exp(np.asarray(field.log_stds[0], np.float64))
-    scale = np.exp(np.append(np.full(len(mean) - 1, 0.3), -0.2))[:, None]
-    twin = np.sum(np.log(scale / std) + (std**2 + mean**2) / (2 * scale**2) - 0.5)
-    assert float(changed.kl()["kl_w"]) == pytest.approx(twin, rel=1e-5)
-    best = 0.5 * np.log([np.mean((mean**2 + std**2)[:-1]), np.mean((mean**2 + std**2)[-1:])])
-    slope = jax.grad(lambda s: switched(field, log_scales=s).kl()["kl_w"])(jnp.asarray(best[None], jnp.float32))
-    np.testing.assert_allclose(slope, 0, atol=1e-4)
 
 
 def test_the_gp_has_latents_for_the_units_of_its_own_layers_only():

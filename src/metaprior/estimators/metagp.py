@@ -224,8 +224,8 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
     local_layers : sequence of int, default=None
         Layers of weights that the input kernel modulates (-1: the last); None means all that have the GP.
     mean_field_layers : sequence of int, default=None
-        Layers of weights that have no GP but independent Gaussian weights, as a usual Bayesian network; the scale of
-        their prior is learned, layer by layer. None: no layer.
+        Layers of weights that have no GP but independent Gaussian weights under a unit-normal prior, as a usual
+        Bayesian network; None: no layer.
     heteroscedastic_weights : bool, default=False
         Whether the weight noise depends on the code.
     likelihood : {"gaussian", "student_t", "poisson"}, default="gaussian"

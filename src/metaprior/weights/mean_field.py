@@ -5,8 +5,6 @@ variance h^2 S^2, every row its own draw. Cost B I J twice; the gradient's varia
 Prediction draws weights, shared by all rows, so that a draw is a function.
 """
 
-from collections.abc import Sequence
-
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -24,32 +22,17 @@ INITIAL_STD = 0.02
 
 
 class MeanField(WeightModel):
-    """q(w) = N(mean, std^2), weight by weight.
-
-    The prior's scale is one number, or (`log_scales`) learned: one for the weights and one for the biases of a layer.
-    """
+    """q(w) = N(mean, std^2), weight by weight."""
 
     means: tuple[Float[Leaf, "_ _"], ...]
     log_stds: tuple[Float[Leaf, "_ _"], ...]
     prior_scale: float = eqx.field(static=True, default=1.0)
     by_row: bool = eqx.field(static=True, default=True)
-    log_scales: Float[Leaf, "L 2"] | None = None
 
     @classmethod
     def initial(cls, network: Network, rng: np.random.Generator, prior_scale: float = 1.0) -> "MeanField":
         """Start from the usual random weights, nearly certain of them."""
-        return cls._around(starting_weights(network, rng), prior_scale)
-
-    @classmethod
-    def of_layers(cls, network: Network, layers: Sequence[int], rng: np.random.Generator) -> "MeanField":
-        """Start some layers of a network, with scales of the prior that are learned: 1/sqrt(fan-in) and 1 at first."""
-        started = starting_weights(network, rng)
-        means = tuple(started[layer] for layer in layers)
-        scales = np.array([[-0.5 * np.log(len(m) - 1), 0.0] for m in means])
-        return switched(cls._around(means), log_scales=scales)
-
-    @classmethod
-    def _around(cls, means: tuple[np.ndarray, ...], prior_scale: float = 1.0) -> "MeanField":
+        means = starting_weights(network, rng)
         return cls(means, tuple(np.full_like(m, np.log(INITIAL_STD)) for m in means), prior_scale)
 
     def sizes(self) -> NoiseSizes:
@@ -63,19 +46,10 @@ class MeanField(WeightModel):
         return PreparedMeanField(self)
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return KL[q(w) || N(0, scale^2)]."""
-        total = jnp.zeros(())
-        for layer, (mean, log_std) in enumerate(zip(self.means, self.log_stds, strict=True)):
-            log_scale = self._log_scale(layer, len(mean))
-            total = total + gaussian_kl(mean * jnp.exp(-log_scale), log_std - log_scale)
-        return {"kl_w": total}
-
-    def _log_scale(self, layer: int, num_inputs: int) -> Float[Array, "I 1"] | Float[Array, ""]:
-        """Return the log of the prior's scale, a row of the layer's weights at a time; the last is the bias."""
-        if self.log_scales is None:
-            return jnp.asarray(np.log(self.prior_scale), self.means[layer].dtype)
-        is_bias = (np.arange(num_inputs) == num_inputs - 1).astype(int)
-        return jnp.asarray(self.log_scales)[layer][is_bias][:, None]
+        """Return KL[q(w) || N(0, prior_scale^2)]."""
+        scale = self.prior_scale
+        pairs = zip(self.means, self.log_stds, strict=True)
+        return {"kl_w": sum((gaussian_kl(m / scale, s - np.log(scale)) for m, s in pairs), jnp.zeros(()))}
 
     def for_prediction(self) -> "MeanField":
         """Draw weights, not pre-activations."""

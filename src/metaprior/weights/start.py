@@ -15,6 +15,7 @@ from metaprior.kernels import RBF, Kernel
 from metaprior.mapping import Conditional, Mapping, Pathwise, WeightNoise
 from metaprior.networks import Network, Wire
 from metaprior.units import Units
+from metaprior.weights.base import switched
 from metaprior.weights.mean_field import MeanField
 from metaprior.weights.metagp import MetaGP
 from metaprior.weights.mixed import Mixed
@@ -101,7 +102,12 @@ def initial_mixed(
 ) -> Mixed:
     """Return mean-field weights for the given layers and a MetaGP for the rest."""
     others = tuple(layer for layer in range(len(network.wires)) if layer not in mean_field)
-    below = MeanField.of_layers(network, mean_field, rng)
+    all_layers = MeanField.initial(network, rng)
+    below = switched(
+        all_layers,
+        means=tuple(all_layers.means[layer] for layer in mean_field),
+        log_stds=tuple(all_layers.log_stds[layer] for layer in mean_field),
+    )
     metagp = initial_metagp(spec, [network.wires[layer] for layer in others], inputs, rng)
     return Mixed((below, metagp), (tuple(mean_field), others))
 
