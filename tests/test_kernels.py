@@ -35,15 +35,15 @@ PAIRS = {
     "matern52": (Matern52(ARD), sk.Matern(ARD, nu=2.5)),
     "rational_quadratic_06": (RationalQuadratic(0.8, 0.6), sk.RationalQuadratic(0.8, 0.6)),
     "rational_quadratic_3": (RationalQuadratic(0.8, 3.0), sk.RationalQuadratic(0.8, 3.0)),
-    "linear": (Linear(), sk.DotProduct(sigma_0=0.0)),
+    "linear": (Linear(1.0), sk.DotProduct(sigma_0=0.0)),
     "linear_with_variance": (Linear(2.5), 2.5 * sk.DotProduct(sigma_0=0.0)),
     "constant": (Constant(1.7), sk.ConstantKernel(1.7)),
     "scaled": (2.5 * Matern52(ARD), sk.ConstantKernel(2.5) * sk.Matern(ARD, nu=2.5)),
-    "sum": (RBF(ARD) + Linear(), sk.RBF(ARD) + sk.DotProduct(sigma_0=0.0)),
+    "sum": (RBF(ARD) + Linear(1.0), sk.RBF(ARD) + sk.DotProduct(sigma_0=0.0)),
     "sum_with_number": (0.5 + RBF(ARD), 0.5 + sk.RBF(ARD)),
     "product": (RBF(ARD) * Matern12(0.9), sk.RBF(ARD) * sk.Matern(0.9, nu=0.5)),
     "tree": (
-        (RBF(ARD) + 2.0 * Linear()) * RationalQuadratic(1.1, 2.0) + Constant(0.3),
+        (RBF(ARD) + 2.0 * Linear(1.0)) * RationalQuadratic(1.1, 2.0) + Constant(0.3),
         (sk.RBF(ARD) + 2.0 * sk.DotProduct(sigma_0=0.0)) * sk.RationalQuadratic(1.1, 2.0) + 0.3,
     ),
 }
@@ -176,6 +176,12 @@ def test_unstandardised_undoes_standardised(kernel):
     assert jax.tree.structure(back) == jax.tree.structure(kernel)
     for ours, start in zip(jax.tree.leaves(back), jax.tree.leaves(kernel), strict=True):
         np.testing.assert_allclose(ours, start, rtol=1e-14, atol=1e-15)
+
+
+def test_variance_of_a_slope_that_was_not_given_is_one_in_standardised_units():
+    kernel = Linear().bound_to(2).standardised(SCALES)
+    np.testing.assert_array_equal(kernel.log_variance, 0)
+    np.testing.assert_allclose(np.exp(kernel.unstandardised(SCALES).log_variance), 1 / SCALES**2, rtol=1e-14)
 
 
 def test_lengthscale_that_was_not_given_is_one_standardised_unit():

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -11,19 +12,24 @@ from metaprior.leaves import Leaf
 
 
 class Linear(HyperKernel):
-    """sum_d variance_d x_d x'_d; add a `Constant` for an offset."""
+    """sum_d variance_d x_d x'_d; add a `Constant` for an offset.
+
+    `variance=None` means 1 for a slope in (standardised) units of the inputs; a given value is in the units of the data.
+    """
 
     log_variance: Leaf
+    given: bool = eqx.field(static=True)
 
     def __init__(
         self,
-        variance: Hyper = 1.0,
+        variance: Hyper = None,
         *,
         fixed: Sequence[str] = (),
         bounds: dict[str, tuple[float, float]] | None = None,
     ) -> None:
         """Take a positive variance of the slope, or one a dimension."""
         log = log_positive("Linear", "variance", variance)
+        self.given = log is not None
         self.log_variance = np.zeros(()) if log is None else log
         self.fixed = checked_names("Linear", self.hypers(), fixed)
         self.bounds = checked_bounds("Linear", self.hypers(), bounds)
@@ -54,5 +60,9 @@ class Linear(HyperKernel):
         return ("variance",)
 
     def standardised(self, scale: np.ndarray) -> "Linear":
-        """A slope a data unit becomes a slope a standardised unit."""
-        return self.rescaled("variance", 2 * np.log(scale))
+        """A given slope a data unit becomes a slope a standardised unit; the default is one already."""
+        return self.rescaled("variance", 2 * np.log(scale), leaf=self.given)
+
+    def unstandardised(self, scale: np.ndarray) -> "Linear":
+        """Express the variance in data units, given or not."""
+        return self.rescaled("variance", -2 * np.log(scale))

@@ -1,0 +1,110 @@
+"""The estimators that items compare, under the paper's names, and what tables and figures ask of a fitted one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from metaprior import baselines, kernels, metrics
+from metaprior.datasets import Split
+from metaprior.estimators import MetaGPClassifier, MetaGPRegressor, fit_together
+
+#: Made with defaults; a `Periodic` kernel finds its period in the data.
+REGRESSORS: Mapping[str, Callable[[], Any]] = {
+    "BNN-MAP": lambda: baselines.MAPRegressor(),
+    "BNN-MFVI": lambda: baselines.MFVIRegressor(),
+    "BNN-HMC": lambda: baselines.HMCRegressor(),
+    "Exact GP-RBF": lambda: baselines.ExactGPRegressor(kernels.RBF()),
+    "Exact GP-Periodic": lambda: baselines.ExactGPRegressor(kernels.Periodic()),
+    "DKL": lambda: baselines.DKLRegressor(),
+    "MetaNN": lambda: baselines.MetaNNRegressor(),
+    "MetaGP": lambda: MetaGPRegressor(),
+    "MetaGP-Local[RBF]": lambda: MetaGPRegressor(input_kernel=kernels.RBF()),
+    "MetaGP-Local[Periodic]": lambda: MetaGPRegressor(input_kernel=kernels.Periodic()),
+    "Ensemble": lambda: baselines.EnsembleRegressor(),
+    "Laplace": lambda: baselines.LaplaceRegressor(),
+}
+CLASSIFIERS: Mapping[str, Callable[[], Any]] = {
+    "BNN-MAP": lambda: baselines.MAPClassifier(),
+    "BNN-MFVI": lambda: baselines.MFVIClassifier(),
+    "BNN-HMC": lambda: baselines.HMCClassifier(),
+    "DKL": lambda: baselines.DKLClassifier(),
+    "MetaNN": lambda: baselines.MetaNNClassifier(),
+    "MetaGP": lambda: MetaGPClassifier(),
+    "MetaGP-Local[RBF]": lambda: MetaGPClassifier(input_kernel=kernels.RBF()),
+    "MetaGP-Local[Periodic]": lambda: MetaGPClassifier(input_kernel=kernels.Periodic()),
+    "Ensemble": lambda: baselines.EnsembleClassifier(),
+    "Laplace": lambda: baselines.LaplaceClassifier(),
+}
+#: What is not one run of training, and so cannot go side by side.
+ONE_BY_ONE = (
+    baselines.HMCRegressor,
+    baselines.HMCClassifier,
+    baselines.ExactGPRegressor,
+    baselines.EnsembleRegressor,
+    baselines.EnsembleClassifier,
+    baselines.LaplaceRegressor,
+    baselines.LaplaceClassifier,
+)
+
+
+def configured(estimator: Any, settings: Mapping[str, Any], random_state: int) -> Any:
+    """Return the estimator with its seed and with those settings that are parameters of it; others are left out."""
+    known = estimator.get_params(deep=False)
+    own = {name: value for name, value in settings.items() if name in known}
+    return estimator.set_params(**own, random_state=int(random_state))
+
+
+def fitted(
+    make: Callable[[], Any], settings: Mapping[str, Any], seeds: Sequence[int], data: Sequence[Split]
+) -> list[Any]:
+    """Return one fitted estimator a seed: side by side in one program where the method allows it."""
+    models = [configured(make(), settings, seed) for seed in seeds]
+    if len(models) > 1 and not isinstance(models[0], ONE_BY_ONE):
+        fit_together(models, [(part.X, part.y) for part in data])
+    else:
+        for model, part in zip(models, data, strict=True):
+            model.fit(part.X, part.y)
+    return models
+
+
+def error_and_nll(model: Any, part: Split, prefix: str = "") -> dict[str, float]:
+    """Return RMSE and NLL of a regression on known targets, as `<prefix>rmse` and `<prefix>nll`."""
+    predicted = model.predict_distribution(part.X)
+    return {
+        f"{prefix}rmse": metrics.rmse(predicted.mean, part.y),
+        f"{prefix}nll": -float(np.mean(predicted.log_prob(part.y))),
+    }
+
+
+def curve(model: Any, x: np.ndarray, train: Split, num_draws: int = 6) -> dict[str, np.ndarray]:
+    """Return what a figure of a one-dimensional regression shows: mean, spread, function draws, training points."""
+    predicted = model.predict_distribution(x[:, None])
+    return as_float32(
+        {
+            "x": x,
+            "mean": predicted.mean,
+            "std": predicted.std,
+            "draws": predicted.draws()[:num_draws],
+            "train_x": train.X[:, 0],
+            "train_y": train.y,
+        }
+    )
+
+
+def square(limit: float, size: int) -> np.ndarray:
+    """Return the points of a square grid on [-limit, limit), [size^2, 2], the first coordinate changing fastest."""
+    side = np.linspace(-limit, limit, size, endpoint=False)
+    first, second = np.meshgrid(side, side)
+    return np.column_stack([first.ravel(), second.ravel()])
+
+
+def class_map(model: Any, limit: float, size: int) -> np.ndarray:
+    """Return class probabilities on a square grid around the origin, [size, size, classes]: for a `class_panel`."""
+    probabilities = model.predict_distribution(square(limit, size)).probabilities
+    return np.asarray(probabilities.reshape(size, size, -1), np.float32)
+
+
+def as_float32(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return arrays in the precision that a figure needs."""
+    return {name: np.asarray(array, np.float32) for name, array in arrays.items()}
