@@ -88,7 +88,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
         panel.set_xlabel("predictive entropy (nats)")
     for panel in axes[:, 0]:
         panel.set_ylabel("part of images below")
-    legend_below(figure, axes[0, 0], 4)
+    legend_below(figure, axes[0, 0])
     return {"entropies": figure}
 
 
