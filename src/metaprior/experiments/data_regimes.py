@@ -9,7 +9,7 @@ from metaprior.datasets import Split, x_sin_x
 from metaprior.experiments.figures import arrays_of, legend_below, panels, regression_panel, view
 from metaprior.experiments.item import Config, Item, Outcome, Results, Verdict
 from metaprior.experiments.methods import REGRESSORS, as_float32, curve, error_and_nll, fitted
-from metaprior.experiments.verdicts import clearly, is_below, paired, said
+from metaprior.experiments.verdicts import at_most, clearly, is_below, paired, said
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,13 +86,26 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Test, for every number of points, that the local model has the lowest NLL outside, and what it does inside."""
-    return [
-        _best(results, num_rows, region)
-        for num_rows in results.config["num_rows"]
-        for region in ("out", "in")
-        if results.of(_name(LOCAL, num_rows))
-    ]
+    """Test, for every number of points, whether local is best outside and inside, and MetaGP no worse than MetaNN."""
+    verdicts = []
+    for num_rows in results.config["num_rows"]:
+        if results.of(_name(LOCAL, num_rows)):
+            verdicts += [_best(results, num_rows, region) for region in ("out", "in")]
+        pair = [_name(method, num_rows) for method in ("MetaGP", "MetaNN")]
+        if all(results.of(name) for name in pair):
+            verdicts.append(_comparable(results, *pair))
+    return verdicts
+
+
+def _comparable(results: Results, ours: str, other: str) -> Verdict:
+    gap = paired(results, ours, other, "in_nll")
+    numbers = [f"{name} {said(results.summary(name, 'in_nll'), 2)}" for name in (ours, other)]
+    return at_most(
+        f"{ours}: comparable to MetaNN, the NLL inside the range of the data is not clearly higher.",
+        gap,
+        0.0,
+        f"NLL {', '.join(numbers)}; difference, seed by seed, {said(gap, 2)}",
+    )
 
 
 def _best(results: Results, num_rows: int, region: str) -> Verdict:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOCAL = "MetaGP-Local[RBF]"
+#: Ratio of two standard deviations from which one counts as wider.
+WIDER = 1.1
 METHODS = ["BNN-MFVI", "MetaNN", "MetaGP", LOCAL]
 PRESETS = {
     "paper": {"seeds": 5, "methods": METHODS, "num_points": 500, "settings": {}},
@@ -83,8 +85,8 @@ def judge(results: Results) -> list[Verdict]:
         growth = summarised(np.log(results.values(method, "far_std")) - np.log(results.values(method, "in_std")))
         verdicts.append(
             clearly(
-                f"{method}: the bars are wider far from the data than among them.",
-                is_above(growth),
+                f"{method}: the bars are wider, by a tenth or more, far from the data than among them.",
+                is_above(growth, np.log(WIDER)),
                 f"standard deviation {said(results.summary(method, 'in_std'))} on [0, 1], "
                 f"{said(results.summary(method, 'far_std'))} beyond half a unit from it; RMSE on [0, 1] "
                 f"{said(results.summary(method, 'in_rmse'))}; the function lies within two standard deviations at "
