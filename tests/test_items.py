@@ -11,7 +11,21 @@ from metaprior.datasets import files
 from metaprior.experiments.running import reproduce
 
 #: Items whose smoke preset takes longer than a daily test should.
-LONG: frozenset[str] = frozenset()
+LONG = frozenset(
+    {
+        "active-uci",
+        "approx-classification",
+        "approx-regression",
+        "architectures",
+        "data-regimes",
+        "fnp-1d",
+        "four-class",
+        "mnist-predictive",
+        "scaling",
+        "uci-regression",
+        "versus-gp",
+    }
+)
 ITEMS = [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in experiments.names()]
 
 
