@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+OLDEST := $(VENV)/oldest
 
 # pytest runs in this many processes ...
 JOBS ?= 2
@@ -17,7 +18,7 @@ PYTEST = $(TEST_ENV) $(BIN)/python -m pytest -n $(JOBS)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo bench test test-all lint lint-ruff lint-format lint-types lint-imports format clean
+.PHONY: help venv demo bench test test-all test-oldest lint lint-ruff lint-format lint-types lint-imports format clean
 
 help: ## list the targets
 	@$(PYTHON) -c 'import re; [print("make %-13s %s" % m) for m in re.findall(r"^([a-z-]+):.*?## (.*)$$", open("Makefile").read(), re.M)]'
@@ -53,6 +54,16 @@ test: lint ## lint, types, import rules, and the tests but the slow ones
 
 test-all: lint ## the same with the slow tests
 	$(PYTEST)
+
+# An environment of its own, with the lowest version that pyproject.toml allows of everything it names.
+$(OLDEST)/.installed: pyproject.toml .ci/oldest.py
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(PYTHON) .ci/oldest.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --disable-pip-version-check --quiet -c $(OLDEST)/constraints.txt -e '.[dev]'
+	@touch $@
+
+test-oldest: $(OLDEST)/.installed ## the tests but the slow ones, with the oldest allowed version of every dependency
+	$(TEST_ENV) $(OLDEST)/bin/python -m pytest -n $(JOBS) -m "not slow"
 
 lint: lint-ruff lint-format lint-types lint-imports ## ruff, formatting, mypy and the import rules
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from metaprior import MetaGPRegressor, saving
-from metaprior.baselines import ExactGPRegressor
-from metaprior.estimators.checkpoints import FILE
+from metaprior.baselines import ExactGPRegressor, MAPRegressor
+from metaprior.estimators.checkpoints import FILE, Checkpoint
 
 SCRIPT = Path(__file__).parent / "killed_fit.py"
 EVENTS = ("stretch", "before", "written", "unnamed", "renamed")
@@ -83,6 +84,32 @@ def test_a_finished_run_is_read_and_not_run_again(tmp_path, monkeypatch):
     np.testing.assert_array_equal(first.elbo_history_, again.elbo_history_)
     np.testing.assert_array_equal(first.predict(X), again.predict(X))
     assert (tmp_path / FILE).stat().st_mtime_ns == before
+
+
+def test_a_killed_run_that_holds_rows_out_ends_with_the_best_model_of_all(tmp_path, monkeypatch):
+    """The best weights are met in the first stretch; the kill comes three stretches later."""
+    rng = np.random.default_rng(1)
+    x, y = rng.uniform(-1, 1, (60, 5)), rng.standard_normal(60)  # nothing to learn but noise
+    rival = MAPRegressor((20,), learning_rate_init=0.02, max_iter=1000, n_iter_no_change=6, random_state=0)
+    alone = clone(rival).fit(x, y)
+    assert alone.n_iter_ == 700
+    save, calls = Checkpoint.save, []
+
+    def killed(self, snapshot):
+        save(self, snapshot)
+        calls.append(snapshot)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "save", killed)
+    with pytest.raises(KeyboardInterrupt):
+        clone(rival).fit(x, y, checkpoint=tmp_path, every=100)
+    went_on = clone(rival).fit(x, y, checkpoint=tmp_path, every=100)
+    read = clone(rival).fit(x, y, checkpoint=tmp_path, every=100)
+    for model in (went_on, read):
+        assert model.n_iter_ == alone.n_iter_
+        np.testing.assert_array_equal(model.elbo_history_, alone.elbo_history_)
+        np.testing.assert_array_equal(model.predict(x, return_std=True), alone.predict(x, return_std=True))
 
 
 def test_checkpoints_come_every_so_many_steps(tmp_path, monkeypatch):

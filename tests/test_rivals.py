@@ -199,6 +199,9 @@ def test_mistakes_in_the_data_are_named(cls):
     ("cls", "name", "value"),
     [
         (baselines.MAPRegressor, "prior_scale", -1.0),
+        (baselines.MAPRegressor, "prior_scale", "wide"),
+        (baselines.MAPRegressor, "early_stopping", "never"),
+        (baselines.DKLRegressor, "prior_scale", "auto"),
         (baselines.MFVIRegressor, "prior_scale", 0.0),
         (baselines.MFVIRegressor, "num_predict_draws", 1),
         (baselines.MetaNNRegressor, "weight_noise", "loud"),

@@ -1,7 +1,7 @@
 """The loop: ask for an arm at a context, tell its reward; kept in a file after every call.
 
 The model of rewards is one regressor on the context and the one-hot arm: arms share what they have in common, and one
-draw of it decides all arms at a context. It is fitted every `refit_every` rounds, fresh when the rounds have doubled and
+draw of it decides all arms at a context. It is fitted every `refit_every` rounds, afresh when they have doubled and
 warm in between (`metaprior.refitting`); before the first fit arms are chosen at random.
 """
 

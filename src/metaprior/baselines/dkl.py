@@ -6,11 +6,10 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from metaprior import kernels
-from metaprior.baselines.map import NormalPriorEstimator
+from metaprior.baselines.map import PointEstimator, PointRegressorPart
 from metaprior.estimators.base import Problem, VariationalEstimator, expect_auto_or_whole
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.metagp import JITTER
-from metaprior.estimators.regressor import RegressorPart
 from metaprior.inference import Fit
 from metaprior.kernels import Kernel
 from metaprior.networks import Dense
@@ -21,7 +20,7 @@ FAR = 4.0
 
 
 @dataclass(eq=False, repr=False)
-class DKLEstimator(NormalPriorEstimator, VariationalEstimator):
+class DKLEstimator(PointEstimator, VariationalEstimator):
     """The machinery of both estimators; see `DKLRegressor`."""
 
     _: KW_ONLY
@@ -71,11 +70,12 @@ class DKLEstimator(NormalPriorEstimator, VariationalEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class DKLRegressor(RegressorPart, DKLEstimator):
+class DKLRegressor(PointRegressorPart, DKLEstimator):
     """Regression by sparse variational GPs on the features of a network, trained together.
 
     The features are those of the last hidden layer; with `hidden_layer_sizes=()` the inputs themselves, which makes it
-    a sparse GP. Parameters that are not named here are those of `metaprior.MetaGPRegressor`.
+    a sparse GP. Features of point weights overfit as a plain network does, so some rows are held out. Parameters that
+    are not named here are those of `MAPRegressor` and `metaprior.MetaGPRegressor`.
 
     Parameters
     ----------
@@ -86,10 +86,6 @@ class DKLRegressor(RegressorPart, DKLEstimator):
     prior_scale : float, default=1.0
         Standard deviation of the Gaussian prior of the network's weights.
     """
-
-    @property
-    def _noise_hold(self) -> float:
-        return 0.2  # a sparse GP does not take signal for noise, and its q(u) needs the time to follow
 
 
 @dataclass(eq=False, repr=False)

@@ -5,11 +5,10 @@ from dataclasses import KW_ONLY, dataclass
 import jax
 import numpy as np
 
-from metaprior.baselines.map import MAPEstimator
+from metaprior.baselines.map import MAPEstimator, PointRegressorPart
 from metaprior.baselines.members import MembersEstimator
 from metaprior.estimators.checkpoints import Place
 from metaprior.estimators.classifier import ClassifierPart
-from metaprior.estimators.regressor import RegressorPart
 from metaprior.inference import Fit
 from metaprior.likelihoods import Likelihood
 from metaprior.model import Model
@@ -67,18 +66,16 @@ def _together(fits: list[Fit]) -> Fit:
 
 
 @dataclass(eq=False, repr=False)
-class EnsembleRegressor(RegressorPart, EnsembleEstimator):
+class EnsembleRegressor(PointRegressorPart, EnsembleEstimator):
     """Regression by an ensemble of networks with point weights.
 
-    Every member has its own start, its own order of batches and its own noise level; predictions mix the members.
-    Parameters that are not named here are those of `metaprior.MetaGPRegressor`.
+    Every member has its own start, its own order of batches, its own held-out rows and its own noise level; predictions
+    mix the members. Parameters that are not named here are those of `MAPRegressor` and `metaprior.MetaGPRegressor`.
 
     Parameters
     ----------
     num_members : int, default=5
         Networks in the ensemble.
-    prior_scale : float, default=1.0
-        Standard deviation of the Gaussian prior of every weight.
     """
 
 

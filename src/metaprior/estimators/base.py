@@ -25,7 +25,7 @@ from metaprior.compilation import compilation_cache, drop_programs_when_many
 from metaprior.estimators.checkpoints import Checkpoint, Place, digest_of
 from metaprior.estimators.checks import expect, is_number, is_whole, standard_units, text_columns
 from metaprior.estimators.progress import progress_bar
-from metaprior.estimators.stopping import FlatElbo, HeldOutScore
+from metaprior.estimators.stopping import FlatElbo, HeldOutScore, as_numpy, hold_out
 from metaprior.inference import Data, Draws, Fit, Recipe, make_data, row_mesh, train
 from metaprior.likelihoods import Likelihood
 from metaprior.likelihoods.gaussian import NOISE_HOLD
@@ -40,6 +40,8 @@ from metaprior.weights import WeightModel
 FULL_BATCH, AUTO_BATCH = 512, 256
 #: Where in the recipe a warm start begins: everything is let in, only the noise is still held.
 WARM_BEGINS = 0.7
+#: Rows from which on `early_stopping="auto"` holds some out: of fewer, all are needed and a tenth says little.
+AUTO_HOLDS_OUT = 50
 #: The float types that training knows.
 DTYPES = ("float32", "float64")
 
@@ -274,7 +276,7 @@ class TrainedEstimator(NetworkEstimator):
     batch_size: int | str = "auto"
     learning_rate_init: float = 0.02
     optimizer: optax.GradientTransformation | None = None
-    early_stopping: bool = False
+    early_stopping: bool | str = False
     validation_fraction: float = 0.1
     n_iter_no_change: int = 5
     tol: float = 0.0
@@ -358,21 +360,20 @@ class TrainedEstimator(NetworkEstimator):
 
     def _split(self, problem: Problem, seed: int) -> tuple[Data, Callable | None]:
         """Return the data to train on and the rule that may end the run early."""
-        dtype, x, targets = np.dtype(self.dtype).type, problem.x_unit, problem.targets
-        if not self.early_stopping:
+        x, targets = problem.x_unit, problem.targets
+
+        def part(rows: np.ndarray | slice) -> Data:
+            return make_data(x[rows], targets[rows], dtype=np.dtype(self.dtype).type)
+
+        if not self._holds_out(len(x)):
             rule = FlatElbo(self.tol, self.n_iter_no_change, len(x)) if self.tol > 0 else None
-            return make_data(x, targets, dtype=dtype), rule
-        order = np.random.default_rng([seed, 1]).permutation(len(x))
-        held = max(1, round(self.validation_fraction * len(x)))
-        if held >= len(x):
-            raise ValueError(f"early_stopping: {len(x)} rows are too few to hold out {held} of them.")
-        rule = HeldOutScore(
-            self.tol,
-            self.n_iter_no_change,
-            make_data(x[order[:held]], targets[order[:held]], dtype=dtype),
-            make_key(seed),
-        )
-        return make_data(x[order[held:]], targets[order[held:]], dtype=dtype), rule
+            return part(slice(None)), rule
+        seen, held = hold_out(len(x), self.validation_fraction, seed)
+        return part(seen), HeldOutScore(self.tol, self.n_iter_no_change, part(held), make_key(seed))
+
+    def _holds_out(self, num_rows: int) -> bool:
+        """Return whether some rows are held out, to end the run early."""
+        return num_rows >= AUTO_HOLDS_OUT if self.early_stopping == "auto" else bool(self.early_stopping)
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
         return [*super()._whole_numbers(), ("max_iter", 1), ("n_iter_no_change", 1)]
@@ -389,6 +390,9 @@ class TrainedEstimator(NetworkEstimator):
             "a number between 0 and 1",
             is_number(fraction) and 0 < fraction < 1,
         )
+        early = self.early_stopping
+        is_known = isinstance(early, bool | np.bool_) or (isinstance(early, str) and early == "auto")
+        expect("early_stopping", early, "True, False or 'auto'", is_known)
         known = self.devices is None or self.devices == "all" or (is_whole(self.devices) and int(self.devices) >= 1)
         expect("devices", self.devices, "None, a number of devices or 'all'", known)
         is_optax = self.optimizer is None or (hasattr(self.optimizer, "init") and hasattr(self.optimizer, "update"))
@@ -411,11 +415,6 @@ class VariationalEstimator(TrainedEstimator):
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
         return [*super()._whole_numbers(), ("num_train_draws", 1), ("num_predict_draws", 2)]
-
-
-def as_numpy(model: Model) -> Model:
-    """Return the model with its arrays off the device."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf) if hasattr(leaf, "dtype") else leaf, model)
 
 
 def expect_auto_or_whole(name: str, value: object) -> None:

@@ -19,7 +19,7 @@ from metaprior.model import Model
 from metaprior.saving import write_atomically
 
 #: The version of the format; a reader refuses others.
-FORMAT = "metaprior checkpoint 1"
+FORMAT = "metaprior checkpoint 2"
 #: The name of the file in its folder.
 FILE = "run.checkpoint"
 

@@ -1,7 +1,7 @@
 """When a run may end early: a flat ELBO, or a held-out score that no longer rises.
 
 Asked after every stretch, and only once the recipe has let everything in: before that the ELBO moves because the
-recipe does.
+recipe does. A held-out score also says which model is the best so far, and the run ends with that one.
 """
 
 import equinox as eqx
@@ -18,6 +18,9 @@ from metaprior.noise import sample_noise
 class FlatElbo:
     """Stop when the mean ELBO of a stretch has not risen by `tol` nats a datum for `patience` stretches."""
 
+    #: The model that the run ends with; None: its last.
+    kept: Model | None = None
+
     def __init__(self, tol: float, patience: int, num_rows: int) -> None:
         """Keep the threshold."""
         self.tol, self.patience, self.num_rows = tol, patience, num_rows
@@ -30,32 +33,66 @@ class FlatElbo:
     def __call__(self, model: Model, history: dict[str, np.ndarray]) -> bool:
         """Return whether to stop."""
         score = self.score(model, history)
+        self.keep(model, score)
         if score > self.best + self.tol:
             self.best, self.waited = score, 0
         else:
             self.waited += 1
         return self.waited >= self.patience
 
+    def keep(self, model: Model, score: float) -> None:
+        """Keep nothing: the last ELBO is as good as any."""
+
     def progress(self) -> dict[str, float]:
         """Return what the next look depends on."""
         return {"best": float(self.best), "waited": self.waited}
 
-    def resume(self, progress: dict[str, float]) -> None:
-        """Go on from what `progress` gave."""
+    def resume(self, progress: dict[str, float], kept: Model | None = None) -> None:
+        """Go on from what `progress` gave, and from the model that was kept."""
+        self.kept = kept
         self.best, self.waited = progress["best"], int(progress["waited"])
 
 
 class HeldOutScore(FlatElbo):
-    """Stop when the expected log likelihood of a held-out part no longer rises."""
+    """Stop when the expected log likelihood of a held-out part no longer rises; keep the model that had the most."""
 
     def __init__(self, tol: float, patience: int, data: Data, key: jax.Array) -> None:
         """Keep the held-out rows and the noise's key: the same draws every time."""
         super().__init__(tol, patience, int(data.num_rows))
         self.batch, self.key = Batch(data.x, data.y, data.weight), key
+        self.highest = -np.inf
 
     def score(self, model: Model, history: dict[str, np.ndarray]) -> float:
         """Return the expected log likelihood a held-out row."""
         return float(_expected_log_likelihood(model, self.key, self.batch)) / self.num_rows
+
+    def keep(self, model: Model, score: float) -> None:
+        """Keep the model with the highest score, by however little it is higher."""
+        if score > self.highest:
+            self.highest, self.kept = score, as_numpy(model)
+
+    def progress(self) -> dict[str, float]:
+        """Return what the next look depends on."""
+        return {**super().progress(), "highest": float(self.highest)}
+
+    def resume(self, progress: dict[str, float], kept: Model | None = None) -> None:
+        """Go on from what `progress` gave, and from the model that was kept."""
+        super().resume(progress, kept)
+        self.highest = progress["highest"]
+
+
+def hold_out(num_rows: int, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of the rows to train on, and of those to hold out, at least one of each."""
+    order = np.random.default_rng([seed, 1]).permutation(num_rows)
+    held = max(1, round(fraction * num_rows))
+    if held >= num_rows:
+        raise ValueError(f"early_stopping: {num_rows} rows are too few to hold out {held} of them.")
+    return order[held:], order[:held]
+
+
+def as_numpy(model: Model) -> Model:
+    """Return the model with its arrays off the device."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf) if hasattr(leaf, "dtype") else leaf, model)
 
 
 @eqx.filter_jit

@@ -248,8 +248,9 @@ def train(
     """Fit a model by maximising its ELBO.
 
     `optimiser` None is Adam. `listener` is told after every stretch; `stop_when` is asked then, once the recipe has
-    let everything in, whether the run may end early. A `mesh` (`inference.row_mesh`) spreads the rows of every step.
-    A `keeper` keeps snapshots; where it has one, the run goes on from there and ends with the same bits.
+    let everything in, whether the run may end early; a rule that has `kept` a model is where the run's model is from.
+    A `mesh` (`inference.row_mesh`) spreads the rows of every step. A `keeper` keeps snapshots; where it has one, the
+    run goes on from there and ends with the same bits.
     """
     program, run = _Alone(model, data, draws, adam_for(model) if optimiser is None else optimiser, mesh), Run(key)
     if keeper is None:
@@ -278,7 +279,7 @@ def train_many(
     """Fit models of one shape side by side in one compiled program: seeds, splits, restarts.
 
     Each run is what `train` with its model, data (padded to the longest) and key gives, up to the order of sums. The
-    listener is told the means over runs; a run that its rule ends keeps the model it had then.
+    listener is told the means over runs; a run that its rule ends keeps the model it had then, or the rule's.
     """
     if not len(models) == len(data) == len(keys) > 0:
         raise ValueError(
@@ -315,9 +316,9 @@ def _driven(
         if last / num_steps >= settles:
             _end_early(program, runs, rules)
         after(last)
-    for index, run in enumerate(runs):
+    for index, (run, rule) in enumerate(zip(runs, rules, strict=True)):
         if run.ended is None:
-            run.end(program.of(program.state, index).model, converged=False)
+            run.end(_model_at_end(program, index, rule), converged=False)
     return [run.ended for run in runs if run.ended is not None]
 
 
@@ -336,8 +337,7 @@ class _Kept:
 
 def snapshot_of(program: _Alone, run: Run, rule: StopRule | None) -> Snapshot:
     """Return all that a run needs to go on."""
-    leaves = jax.tree.leaves(eqx.filter(program.state, eqx.is_array))
-    arrays = {f"state {i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
+    arrays = _numbered("state", program.state) | _numbered("kept", getattr(rule, "kept", None))
     arrays["key"] = np.asarray(jax.random.key_data(run.key))
     terms = joined(run.history)
     arrays |= {f"term {name}": values for name, values in terms.items() if name != "elbo"}
@@ -349,20 +349,35 @@ def snapshot_of(program: _Alone, run: Run, rule: StopRule | None) -> Snapshot:
 
 def _go_on_from(known: Snapshot, program: _Alone, run: Run, rule: StopRule | None) -> None:
     """Put a run where a snapshot was taken."""
-    arrays, static = eqx.partition(program.state, eqx.is_array)
-    leaves, structure = jax.tree.flatten(arrays)
-    found = [known.arrays[f"state {i}"] for i in range(len(leaves))]
-    kept = jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in found])
-    state = eqx.combine(kept, static)
+    state = _filled("state", program.state, known.arrays)
     program.state = state if program.mesh is None else replicated(state, program.mesh)
     run.key = jax.random.wrap_key_data(jnp.asarray(known.arrays["key"]), impl=jax.random.key_impl(run.key))
     run.backoff, run.retreats = known.numbers["backoff"], known.numbers["retreats"]
     terms = {name.removeprefix("term "): a for name, a in known.arrays.items() if name.startswith("term ")}
     run.history = [terms] if program.step() else []
     if rule is not None and known.numbers["rule"]:
-        rule.resume(known.numbers["rule"])  # type: ignore[attr-defined]
+        kept = _filled("kept", state.model, known.arrays) if "kept 0" in known.arrays else None
+        rule.resume(known.numbers["rule"], kept)  # type: ignore[attr-defined]
     if known.numbers["converged"]:
-        run.end(program.of(program.state, 0).model, converged=True)
+        run.end(_model_at_end(program, 0, rule), converged=True)
+
+
+def _numbered(name: str, tree: Any) -> dict[str, np.ndarray]:
+    """Return the arrays of a tree, each named by its place."""
+    leaves = jax.tree.leaves(eqx.filter(tree, _is_array))
+    return {f"{name} {i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
+
+
+def _filled(name: str, tree: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Return a tree with the arrays that `_numbered` gave."""
+    old, static = eqx.partition(tree, _is_array)
+    leaves, structure = jax.tree.flatten(old)
+    new = [jnp.asarray(arrays[f"{name} {i}"]) for i in range(len(leaves))]
+    return eqx.combine(jax.tree.unflatten(structure, new), static)
+
+
+def _is_array(leaf: Any) -> bool:
+    return hasattr(leaf, "dtype")
 
 
 def _retreated(program: _Program, new: Any, records: Sequence[History], runs: Sequence[Run], step: int) -> bool:
@@ -383,7 +398,13 @@ def _end_early(program: _Program, runs: Sequence[Run], rules: Sequence[StopRule 
         if rule is not None and run.ended is None:
             model = program.of(program.state, index).model
             if rule(model, joined(run.history)):
-                run.end(model, converged=True)
+                run.end(_model_at_end(program, index, rule), converged=True)
+
+
+def _model_at_end(program: _Program, index: int, rule: StopRule | None) -> Model:
+    """Return the model that a run ends with: what its rule has kept, else its last."""
+    kept = getattr(rule, "kept", None)
+    return program.of(program.state, index).model if kept is None else kept
 
 
 def _last_means(runs: Sequence[Run]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from metaprior.leaves import Leaf
 class Linear(HyperKernel):
     """sum_d variance_d x_d x'_d; add a `Constant` for an offset.
 
-    `variance=None` means 1 for a slope in (standardised) units of the inputs; a given value is in the units of the data.
+    `variance=None` means 1 in (standardised) units of the inputs; a given value is in the units of the data.
     """
 
     log_variance: Leaf
