@@ -49,6 +49,7 @@ def test_four_devices_give_the_numbers_of_one(tmp_path, one_device):
     assert_same(path, one_device)
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_numbers_of_one(tmp_path, one_device):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -58,6 +58,7 @@ DAILY = [("pathwise", "layer", "rbf"), ("fitc", "global", "rbf"), ("diag", "laye
     ("conditional", "mapping", "input_kernel"),
     [pytest.param(*c, marks=[] if c in DAILY else pytest.mark.slow) for c in COMBINATIONS],
 )
+@pytest.mark.slow
 def test_every_conditional_runs_with_every_mapping_and_input_kernel(conditional, mapping, input_kernel):
     model = fitted(conditional=conditional, mapping=mapping, input_kernel=input_kernel)
     weights = model.model_.weights
@@ -107,6 +108,7 @@ PROJECTIONS = {"one map": (1, ((1, 2),)), "two maps and tanh": (Projection((3, 2
 
 
 @pytest.mark.parametrize("name", PROJECTIONS)
+@pytest.mark.slow
 def test_input_kernel_sees_the_projection(name):
     given, shapes = PROJECTIONS[name]
     model = fitted(input_projection=given, input_kernel=kernels.RBF())

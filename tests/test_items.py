@@ -13,6 +13,7 @@ from metaprior.experiments.running import reproduce
 #: Items whose smoke preset takes longer than a daily test should.
 LONG = frozenset(
     {
+        "active-toy",
         "active-uci",
         "approx-classification",
         "approx-regression",
@@ -20,7 +21,12 @@ LONG = frozenset(
         "data-regimes",
         "fnp-1d",
         "four-class",
+        "misspecified",
+        "mnist-ood",
         "mnist-predictive",
+        "multitask",
+        "period-sweep",
+        "prior-local",
         "scaling",
         "uci-regression",
         "versus-gp",

@@ -110,6 +110,7 @@ def small(**parameters) -> MetaGPRegressor:
     return MetaGPRegressor((4,), num_inducing=6, max_iter=60, num_predict_draws=16, **parameters)
 
 
+@pytest.mark.slow
 def test_estimators_fitted_together_are_those_fitted_one_by_one():
     data = [(x, y[:, 0]) for x, y in DATA]
     together = [small(input_kernel="rbf", random_state=seed) for seed in range(3)]

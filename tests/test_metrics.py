@@ -188,6 +188,7 @@ X = RNG.uniform(-2, 2, (40, 1))
 @pytest.mark.parametrize(
     "likelihood", ["gaussian", *(pytest.param(n, marks=pytest.mark.slow) for n in ("student_t", "poisson"))]
 )
+@pytest.mark.slow
 def test_scores_are_means_of_what_the_predictive_answers(likelihood):
     y = RNG.poisson(np.exp(1 + X[:, 0])).astype(float)
     predictive = MetaGPRegressor(**SMALL, likelihood=likelihood).fit(X, y).predict_distribution(X)

@@ -81,6 +81,7 @@ def test_the_paper_s_network_for_images_can_be_written_down():
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
+@pytest.mark.slow
 def test_local_layers_are_counted_in_the_whole_network():
     options = {**SMALL, "hidden_layer_sizes": (4, 3), "input_kernel": RBF(), "local_layers": (-1,)}
     model = MetaGPRegressor(mean_field_layers=[0], **options).fit(X, X[:, 0])
@@ -88,6 +89,7 @@ def test_local_layers_are_counted_in_the_whole_network():
     assert [gp.groups[g] for g, is_local in enumerate(gp.local) if is_local] == [(1,)]
 
 
+@pytest.mark.slow
 def test_a_mixed_model_saves_loads_and_goes_on(tmp_path):
     model = MetaGPRegressor(mean_field_layers=[0], warm_start=True, **SMALL).fit(X, X[:, 0])
     model.save(tmp_path / "m.metaprior")
@@ -96,6 +98,7 @@ def test_a_mixed_model_saves_loads_and_goes_on(tmp_path):
     np.testing.assert_array_equal(loaded.fit(X, X[:, 0]).predict(X), model.fit(X, X[:, 0]).predict(X))
 
 
+@pytest.mark.slow
 def test_draws_of_a_mixed_model_are_the_same_row_by_row():
     model = MetaGPRegressor(mean_field_layers=[0], conditional="fitc", **SMALL).fit(X, X[:, 0])
     together = model.predict(X)

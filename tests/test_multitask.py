@@ -288,6 +288,7 @@ def planes():
     return model.adapt("new", *classes(10, ["mid", "top"], 1.0))
 
 
+@pytest.mark.slow
 def test_adapting_leaves_all_that_is_shared_and_all_other_tasks_the_same_bit_for_bit():
     model = MultiTaskRegressor(**SMALL).fit(WAVES)
     before = pickle.loads(pickle.dumps(model))

@@ -275,6 +275,7 @@ def test_mutual_information_is_entropy_less_the_noises_and_not_negative(function
 
 
 @pytest.mark.parametrize("name", ["gaussian", pytest.param("student_t", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_units_move_every_answer_as_a_change_of_variable_does(name, functions):
     likelihood, _ = TWINS[name]
     plain = _predictive(functions, likelihood)

@@ -151,6 +151,7 @@ def test_frames_give_the_numbers_of_arrays(fitted):
 
 
 @pytest.mark.parametrize("cls", [c for c in OTHER_SHAPES if c.id.endswith("Regressor")])
+@pytest.mark.slow
 def test_several_targets_have_a_column_each(cls):
     both = np.column_stack([Y, -Y + X[:, 0]])
     model = small(cls).fit(X, both)
