@@ -43,6 +43,7 @@ def assert_same(path: Path, expected: Path) -> None:
             np.testing.assert_allclose(got[name], want[name], rtol=2e-3, atol=2e-3, err_msg=name)
 
 
+@pytest.mark.slow
 def test_four_devices_give_the_numbers_of_one(tmp_path, one_device):
     path = tmp_path / "four.npz"
     finished(run(str(path), "4", devices=4))

@@ -27,6 +27,7 @@ LONG = frozenset(
         "multitask",
         "period-sweep",
         "prior-local",
+        "weight-covariance",
         "scaling",
         "uci-regression",
         "versus-gp",

@@ -40,6 +40,7 @@ def mean_field(seed: int) -> Model:
 
 @pytest.mark.parametrize("start", [local, mean_field])
 @pytest.mark.parametrize("batch_size", [None, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_runs_side_by_side_are_the_runs_one_by_one(start, batch_size):
     models, data = [start(seed) for seed in range(3)], [make_data(x, y) for x, y in DATA]
     keys, draws = [make_key(seed) for seed in range(3)], Draws(batch_size, 2)

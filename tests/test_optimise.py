@@ -150,7 +150,7 @@ SMALL = {
     ("name", "criterion", "num_draws"),
     [
         pytest.param("local", lowest, 1, marks=pytest.mark.slow),
-        ("local", improvement, FEW_DRAWS),
+        pytest.param("local", improvement, FEW_DRAWS, marks=pytest.mark.slow),
         pytest.param("global", lowest, 1, marks=pytest.mark.slow),
         pytest.param("mfvi", improvement, FEW_DRAWS, marks=pytest.mark.slow),
     ],

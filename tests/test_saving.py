@@ -77,7 +77,13 @@ def assert_same_parameters(twin, model):
         assert twin.random_state == model.random_state
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+#: Of the rest the programs take long to compile.
+DAILY = ("local", "classes", "map")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in DAILY)) for name in ESTIMATORS]
+)
 def test_what_is_loaded_answers_bit_for_bit_as_what_was_saved(name, path):
     model = fitted(name)
     model.save(path)

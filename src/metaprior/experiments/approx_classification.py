@@ -8,8 +8,8 @@ import numpy as np
 from metaprior import metrics
 from metaprior.datasets import four_class
 from metaprior.estimators import MetaGPClassifier
-from metaprior.experiments.approximations import bound_panels, judged, methods, timed_fit
-from metaprior.experiments.figures import arrays_of, class_panel, drawable, entropy_bar, legend_below, panels
+from metaprior.experiments.approximations import bounds_figure, grid_of, judged, methods, timed_fit
+from metaprior.experiments.figures import arrays_of, class_panel, drawable, entropy_bar, panels
 from metaprior.experiments.item import Config, Item, Outcome, Results, Verdict
 from metaprior.experiments.methods import as_float32, class_map
 
@@ -68,11 +68,8 @@ def _outcome(config: Config, method: str, seed: int) -> Outcome:
 
 def draw(results: Results) -> "Mapping[str, Figure]":
     """Draw the bounds in one figure and the predictions in another, a row a mapping, a column a conditional."""
-    bounds, axes = panels(1, 2, width=5.0, height=3.4)
-    bound_panels(axes[0], results)
-    legend_below(bounds, axes[0, 0])
-    mappings, conditionals = results.config["mappings"], results.config["conditionals"]
-    figure, axes = panels(len(mappings), len(conditionals), width=2.6, height=2.5, sharex=True, sharey=True)
+    names = grid_of(results.config)
+    figure, axes = panels(len(names), len(names[0]), width=2.6, height=2.5, sharex=True, sharey=True)
     image = None
     for panel, method in zip(axes.flat, methods(results.config), strict=True):
         if method in drawable(results):
@@ -81,7 +78,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
             image = class_panel(panel, arrays["map"], LIMIT, arrays["train_x"], labels, method)
     if image is not None:
         entropy_bar(figure, image, axes)
-    return {"approx-classification-bounds": bounds, "approx-classification-predictions": figure}
+    return {"approx-classification-bounds": bounds_figure(results), "approx-classification-predictions": figure}
 
 
 def judge(results: Results) -> list[Verdict]:

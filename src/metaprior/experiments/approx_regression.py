@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from metaprior.datasets import x_sin_x
 from metaprior.estimators import MetaGPRegressor
-from metaprior.experiments.approximations import bound_panels, judged, methods, timed_fit
+from metaprior.experiments.approximations import bounds_figure, grid_of, judged, methods, timed_fit
 from metaprior.experiments.data_regimes import observed
-from metaprior.experiments.figures import arrays_of, drawable, legend_below, panels, regression_panel, view
+from metaprior.experiments.figures import regression_grid
 from metaprior.experiments.item import Config, Item, Outcome, Results, Verdict
 from metaprior.experiments.methods import as_float32, curve, error_and_nll
 
@@ -50,22 +50,8 @@ def _outcome(config: Config, method: str, seed: int) -> Outcome:
 
 def draw(results: Results) -> "Mapping[str, Figure]":
     """Draw the bounds in one figure and the predictions in another, a row a mapping, a column a conditional."""
-    bounds, axes = panels(1, 2, width=5.0, height=3.4)
-    bound_panels(axes[0], results)
-    legend_below(bounds, axes[0, 0])
-    mappings, conditionals = results.config["mappings"], results.config["conditionals"]
-    figure, axes = panels(len(mappings), len(conditionals), width=3.2, height=2.2, sharex=True, sharey=True)
-    for panel, method in zip(axes.flat, methods(results.config), strict=True):
-        if method in drawable(results):
-            arrays = arrays_of(results, method)
-            regression_panel(panel, arrays, method)
-            view(panel, [arrays["truth"]], 0.3)
-    for panel in axes[-1]:
-        panel.set_xlabel("x")
-    for panel in axes[:, 0]:
-        panel.set_ylabel("y")
-    legend_below(figure, axes[0, 0])
-    return {"approx-regression-bounds": bounds, "approx-regression-predictions": figure}
+    figure = regression_grid(results, grid_of(results.config))
+    return {"approx-regression-bounds": bounds_figure(results), "approx-regression-predictions": figure}
 
 
 def judge(results: Results) -> list[Verdict]:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from metaprior.experiments.figures import arrays_of, drawable
+from metaprior.experiments.figures import arrays_of, drawable, legend_below, panels
 from metaprior.experiments.item import Config, Results, Summary, Verdict
 from metaprior.experiments.methods import configured
 from metaprior.experiments.verdicts import Word, clearly, is_above, is_below, paired, said, summarised
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: The last part of training whose mean bound is reported.
 LAST = 0.1
@@ -59,7 +60,12 @@ def name_of(conditional: str, mapping: str) -> str:
 
 def methods(config: Config) -> list[str]:
     """Return every conditional with every mapping."""
-    return [name_of(own, mapping) for mapping in config["mappings"] for own in config["conditionals"]]
+    return [method for row in grid_of(config) for method in row]
+
+
+def grid_of(config: Config) -> list[list[str]]:
+    """Return the methods as figures show them: a row a mapping, a column a conditional."""
+    return [[name_of(own, mapping) for own in config["conditionals"]] for mapping in config["mappings"]]
 
 
 def timed_fit(make: Callable[..., Any], config: Config, method: str, seed: int, X: np.ndarray, y: np.ndarray) -> Timed:
@@ -77,6 +83,14 @@ def timed_fit(make: Callable[..., Any], config: Config, method: str, seed: int, 
 
 
 # --- figures ---------------------------------------------------------------------------------
+
+
+def bounds_figure(results: Results) -> "Figure":
+    """Draw the bounds against epochs and against time."""
+    figure, axes = panels(1, 2, width=5.0, height=3.4)
+    bound_panels(axes[0], results)
+    legend_below(figure, axes[0, 0])
+    return figure
 
 
 def bound_panels(axes: Sequence["Axes"], results: Results) -> None:

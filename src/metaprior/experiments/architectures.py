@@ -7,7 +7,7 @@ import numpy as np
 
 from metaprior.datasets import x_sin_x
 from metaprior.experiments.data_regimes import observed
-from metaprior.experiments.figures import arrays_of, legend_below, panels, regression_panel, view
+from metaprior.experiments.figures import regression_grid
 from metaprior.experiments.item import Config, Item, Outcome, Results, Verdict
 from metaprior.experiments.methods import REGRESSORS, as_float32, curve, error_and_nll, fitted
 from metaprior.experiments.verdicts import clearly, is_above, paired, said
@@ -62,20 +62,8 @@ def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
 def draw(results: Results) -> "Mapping[str, Figure]":
     """Draw a row an activation, a column a number of units."""
     config = results.config
-    figure, axes = panels(
-        len(config["activations"]), len(config["num_units"]), width=3.4, height=2.3, sharex=True, sharey=True
-    )
-    for line, activation in zip(axes, config["activations"], strict=True):
-        for panel, num_units in zip(line, config["num_units"], strict=True):
-            arrays = arrays_of(results, _name(num_units, activation))
-            if arrays:
-                regression_panel(panel, arrays, _name(num_units, activation))
-                view(panel, [arrays["truth"]], 0.3)
-        line[0].set_ylabel("y")
-    for panel in axes[-1]:
-        panel.set_xlabel("x")
-    legend_below(figure, axes[0, 0])
-    return {"architectures": figure}
+    names = [[_name(units, activation) for units in config["num_units"]] for activation in config["activations"]]
+    return {"architectures": regression_grid(results, names)}
 
 
 def judge(results: Results) -> list[Verdict]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaprior.datasets import Split, x_sin_x
-from metaprior.experiments.figures import arrays_of, legend_below, panels, regression_panel, view
+from metaprior.experiments.figures import regression_grid
 from metaprior.experiments.item import Config, Item, Outcome, Results, Verdict
 from metaprior.experiments.methods import REGRESSORS, as_float32, curve, error_and_nll, fitted
 from metaprior.experiments.verdicts import at_most, clearly, is_below, paired, said
@@ -70,19 +70,8 @@ def observed(grid: Split, seed: int) -> tuple[Split, Split]:
 def draw(results: Results) -> "Mapping[str, Figure]":
     """Draw a row a number of points, a column a method."""
     config = results.config
-    rows, columns = config["num_rows"], config["methods"]
-    figure, axes = panels(len(rows), len(columns), width=3.2, height=2.2, sharex=True, sharey=True)
-    for line, num_rows in zip(axes, rows, strict=True):
-        for panel, method in zip(line, columns, strict=True):
-            arrays = arrays_of(results, _name(method, num_rows))
-            if arrays:
-                regression_panel(panel, arrays, _name(method, num_rows))
-                view(panel, [arrays["truth"]], 0.3)
-        line[0].set_ylabel("y")
-    for panel in axes[-1]:
-        panel.set_xlabel("x")
-    legend_below(figure, axes[0, 0])
-    return {"data-regimes": figure}
+    names = [[_name(method, num_rows) for method in config["methods"]] for num_rows in config["num_rows"]]
+    return {"data-regimes": regression_grid(results, names)}
 
 
 def judge(results: Results) -> list[Verdict]:

@@ -49,6 +49,22 @@ def regression_panel(axes: "Axes", arrays: Mapping[str, np.ndarray], title: str 
     axes.set_xlim(float(x[0]), float(x[-1]))
 
 
+def regression_grid(results: Results, methods: Sequence[Sequence[str]]) -> "Figure":
+    """Draw a panel a method, in the given rows and columns, as high as the function that is to be found."""
+    figure, axes = panels(len(methods), len(methods[0]), width=3.2, height=2.2, sharex=True, sharey=True)
+    for line, row in zip(axes, methods, strict=True):
+        for panel, method in zip(line, row, strict=True):
+            arrays = arrays_of(results, method)
+            if arrays:
+                regression_panel(panel, arrays, method)
+                view(panel, [arrays["truth"]], 0.3)
+        line[0].set_ylabel("y")
+    for panel in axes[-1]:
+        panel.set_xlabel("x")
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
 def class_panel(
     axes: "Axes", probabilities: np.ndarray, limit: float, points: np.ndarray, labels: np.ndarray, title: str = ""
 ) -> Any:
