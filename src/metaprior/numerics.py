@@ -38,6 +38,7 @@ def _horner(coefficients: np.ndarray, t2: Float[Array, "*s"]) -> Float[Array, "*
     return value
 
 
+@jax.jit
 def _sine_cosine(x: Float[Array, "*s"]) -> tuple[Float[Array, "*s"], Float[Array, "*s"]]:
     """Return sin(x) and cos(x) in one pass, from the half angle: cos = 1 - 2 s^2, sin = 2 s c."""
     if x.dtype == jnp.float64:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from metaprior.compilation import compilation_cache
+from metaprior.compilation import compilation_cache, compiled
 from metaprior.leaves import Leaf
 from metaprior.likelihoods import Categorical, Likelihood, OutputLikelihood, invert
 from metaprior.model import Model
@@ -92,12 +92,11 @@ def as_float64(tree: Tree) -> Tree:
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64) if eqx.is_inexact_array_like(leaf) else leaf, tree)
 
 
-@eqx.filter_jit
-def _functions(
+def joint_functions(
     model: Model, key: Key[Array, ""], x: Float[Array, "B D"], num_draws: int, rowwise: bool, stacked: bool
 ) -> Float[Array, "S B K"]:
+    """Return the draws' values at the inputs, one weight model for all of them or one a draw."""
     sizes = model.weights.sizes()
-    # one weight model for all draws, or one a draw
     members, shared_weights = (model.weights, None) if stacked else (None, model.weights.prepared())
     shared_key, row_key = jax.random.split(key)
     noise = sample_shared_noise(shared_key, sizes, num_draws, x.dtype)
@@ -117,6 +116,9 @@ def _functions(
 
     at_once = max(d for d in range(1, DRAWS_AT_ONCE + 1) if num_draws % d == 0)
     return jax.lax.map(one, (members, noise, rows), batch_size=at_once)
+
+
+_functions = compiled(joint_functions)
 
 
 class Predictive:
@@ -318,29 +320,29 @@ class Predictive:
         return y[..., 0] if self.is_classification else self._shaped(self._offset + self._scale * y)
 
 
-@eqx.filter_jit
+@compiled
 def _moments(likelihood: Likelihood, f: Float[Array, "S B K"]) -> tuple[Array, Array, Array]:
     mean = likelihood.mean(f)
     return jnp.mean(mean, 0), jnp.var(mean, 0), jnp.mean(likelihood.variance(f), 0)
 
 
-@eqx.filter_jit
+@compiled
 def _log_prob(likelihood: Likelihood, f: Float[Array, "S B K"], y: Float[Array, "B P"]) -> Float[Array, " B"]:
     each = likelihood.log_prob(f, jnp.broadcast_to(y, (f.shape[0], *y.shape)))
     return jax.scipy.special.logsumexp(each, axis=0) - jnp.log(f.shape[0])
 
 
-@eqx.filter_jit
+@compiled
 def _cdf(likelihood: OutputLikelihood, f: Float[Array, "S B K"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
     return jnp.mean(likelihood.cdf(f, y[None]), 0)
 
 
-@eqx.filter_jit
+@compiled
 def _crps(likelihood: OutputLikelihood, f: Float[Array, "S B K"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
     return likelihood.mixture_crps(f, y)
 
 
-@eqx.filter_jit
+@compiled
 def _quantile(likelihood: OutputLikelihood, f: Float[Array, "S B K"], level: Leaf) -> Float[Array, "B K"]:
     """Invert the mixture's distribution function between the draws' own quantiles, which enclose it."""
     each = likelihood.from_uniform(f, jnp.full((f.shape[-1],), level, f.dtype))
@@ -349,7 +351,7 @@ def _quantile(likelihood: OutputLikelihood, f: Float[Array, "S B K"], level: Lea
     return likelihood.attained(found)
 
 
-@eqx.filter_jit
+@compiled
 def _entropies(likelihood: Likelihood, f: Float[Array, "S B K"]) -> tuple[Array, Array]:
     """Return H[y] = -E_f E_y|f log p(y) and E_f H[y | f], by nodes of y, a draw at a time."""
     if isinstance(likelihood, Categorical):

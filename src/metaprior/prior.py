@@ -6,13 +6,12 @@ codes; the draws here are exact, on the Kronecker grid of `full`, and with an in
 
 from collections.abc import Callable, Sequence
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from metaprior import kernels as _kernels
-from metaprior.compilation import compilation_cache
+from metaprior.compilation import compilation_cache, compiled
 from metaprior.kernels import Kernel
 from metaprior.mapping import Ends
 from metaprior.networks import Dense
@@ -96,7 +95,7 @@ def draw_functions(
         return np.asarray(_functions(network, roots, jnp.asarray(layer_scales), weight_noise, inputs, keys))
 
 
-@eqx.filter_jit
+@compiled
 def _functions(
     network: Dense,
     roots: tuple[jax.Array, jax.Array, jax.Array],

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from sklearn.gaussian_process.kernels import Kernel as ScikitKernel
 
+from metaprior.compilation import compiled
 from metaprior.kernels import Kernel
 from metaprior.leaves import Leaf
 from metaprior.prediction import in_float64
@@ -88,26 +89,26 @@ class KernelForScikit(ScikitKernel):
         return repr(self.kernel)
 
 
-@jax.jit
-def _matrix(kernel: Kernel, a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
+@compiled
+def _matrix(kernel: Kernel, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
     return kernel(a, b)
 
 
-@jax.jit
-def _derivatives(kernel: Kernel, theta: Float[Array, " P"], x: Float[Array, "N D"]) -> Float[Array, "P N N"]:
+@compiled
+def _derivatives(kernel: Kernel, theta: Float[Leaf, " P"], x: Float[Leaf, "N D"]) -> Float[Array, "P N N"]:
     def along(direction: Float[Array, " P"]) -> Float[Array, "N N"]:
         return jax.jvp(lambda t: _moved(kernel, t)(x, x), (theta,), (direction,))[1]
 
     return jax.lax.map(along, jnp.eye(theta.size))
 
 
-@jax.jit
-def _pulled_back(kernel: Kernel, x: Float[Array, "N D"], slope: Float[Array, "N N"]) -> Kernel:
+@compiled
+def _pulled_back(kernel: Kernel, x: Float[Leaf, "N D"], slope: Float[Leaf, "N N"]) -> Kernel:
     return jax.vjp(lambda k: k(x, x), kernel)[1](slope)[0]
 
 
-@jax.jit
-def _diagonal(kernel: Kernel, x: Float[Array, "N D"]) -> Float[Array, " N"]:
+@compiled
+def _diagonal(kernel: Kernel, x: Float[Leaf, "N D"]) -> Float[Array, " N"]:
     return kernel.diagonal(x)
 
 

@@ -4,10 +4,10 @@ Asked after every stretch, and only once the recipe has let everything in: befor
 recipe does. A held-out score also says which model is the best so far, and the run ends with that one.
 """
 
-import equinox as eqx
 import jax
 import numpy as np
 
+from metaprior.compilation import compiled
 from metaprior.inference import Batch, Data
 from metaprior.inference.elbo import elbo_terms
 from metaprior.inference.steps import STRETCH
@@ -95,7 +95,7 @@ def as_numpy(model: Model) -> Model:
     return jax.tree.map(lambda leaf: np.asarray(leaf) if hasattr(leaf, "dtype") else leaf, model)
 
 
-@eqx.filter_jit
+@compiled
 def _expected_log_likelihood(model: Model, key: jax.Array, batch: Batch) -> jax.Array:
     noise = sample_noise(key, model.weights.sizes(), batch.x.shape[0], 32, dtype=batch.x.dtype)
     return elbo_terms(model, noise, batch)[0]["log_likelihood"]

@@ -122,7 +122,7 @@ def _program(config: Config, model: str, shape: Shape, num_steps: int) -> tuple[
     state = steps.start_state(built, optimiser, np.float32)
     arguments = (state, make_key(0), jax.device_put(data), recipe, np.float32(1), np.int32(num_steps))
     with compilation_cache():
-        compiled = steps.stretch.lower(*arguments, draws, optimiser, None).compile()  # type: ignore[attr-defined]
+        compiled = steps.stretch.lower(*arguments, draws, optimiser, None).compile()
 
     def call() -> None:
         jax.block_until_ready(compiled(*arguments, draws, optimiser, None))

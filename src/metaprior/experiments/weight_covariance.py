@@ -7,12 +7,12 @@ weights that share a unit.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from metaprior.compilation import compiled
 from metaprior.datasets import x_sin_x
 from metaprior.estimators import MetaGPRegressor
 from metaprior.experiments.figures import arrays_of, drawable, panels
@@ -89,7 +89,7 @@ def drawn_weights(weights: MetaGP, num_draws: int, rng: np.random.Generator, *, 
         return np.asarray(_weights(as_float64(weights), noise, own))
 
 
-@eqx.filter_jit
+@compiled
 def _weights(weights: MetaGP, noise: Noise, own: Array) -> Array:
     prepared, nowhere = weights.prepared(), jnp.zeros((1, 1))
 

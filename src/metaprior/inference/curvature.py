@@ -6,12 +6,12 @@ second derivative of -log p(y | f_n).
 
 from collections.abc import Callable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from metaprior.compilation import compiled
 from metaprior.leaves import Leaf
 from metaprior.likelihoods import Likelihood
 from metaprior.networks import Layer, Network
@@ -33,7 +33,7 @@ def curvature_root(likelihood: Likelihood, f: Float[Array, " K"]) -> Float[Array
     return vectors * jnp.sqrt(jnp.maximum(values, 0))
 
 
-@eqx.filter_jit
+@compiled
 def dense_gauss_newton(
     network: Network, likelihood: Likelihood, values: Weights, x: Float[Array, "B D"], num_fixed: int
 ) -> Float[Array, "W W"]:
@@ -52,7 +52,7 @@ def dense_gauss_newton(
     return rows.T @ rows
 
 
-@eqx.filter_jit
+@compiled
 def kronecker_factors(
     network: Network, likelihood: Likelihood, values: Weights, x: Float[Array, "B D"]
 ) -> tuple[list[Array], list[Array]]:

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from metaprior.compilation import compiled
 from metaprior.inference.data import Data
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
 from metaprior.inference.training import Progress
@@ -94,14 +95,14 @@ def _kernel(rest: Model, settings: Settings) -> tuple[Callable, Callable]:
     return begin, step
 
 
-@eqx.filter_jit
+@compiled
 def _begin(positions: Model, rest: Model, keys: Array, batch: Batch, settings: Settings) -> Any:
     arrays, static = eqx.partition(rest, eqx.is_array)
     begin, _ = _kernel(static, settings)
     return jax.vmap(lambda p, k: begin(p, k, (batch, arrays)))(positions, keys)
 
 
-@eqx.filter_jit
+@compiled
 def _advance(states: Any, rest: Model, batch: Batch, settings: Settings, count: Array) -> tuple[Any, dict[str, Any]]:
     """Make up to STRETCH transitions of all chains; return the states and every transition's record."""
     arrays, static = eqx.partition(rest, eqx.is_array)

@@ -14,6 +14,7 @@ from jax.sharding import Mesh
 from jax.typing import DTypeLike
 from jaxtyping import Array, Int
 
+from metaprior.compilation import compiled
 from metaprior.inference.data import Data, Draws, choose_batch
 from metaprior.inference.devices import cut_by_rows, made_whole
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
@@ -52,7 +53,7 @@ def start_state(model: Model, optimiser: optax.GradientTransformation, dtype: DT
     return State(model, _start_optimiser(optimiser, model), jnp.zeros((), jnp.int32))
 
 
-@eqx.filter_jit
+@compiled
 def _start_optimiser(optimiser: optax.GradientTransformation, model: Model) -> optax.OptState:
     return optimiser.init(eqx.filter(model, eqx.is_inexact_array))
 
@@ -115,10 +116,10 @@ def _stretch(
     return eqx.combine(made_whole(arrays, mesh), static), made_whole(records, mesh)
 
 
-stretch = eqx.filter_jit(_stretch)
+stretch = compiled(_stretch)
 
 
-@eqx.filter_jit
+@compiled
 def stretch_of_many(
     states: State,
     keys: Array,

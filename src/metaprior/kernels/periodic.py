@@ -63,7 +63,7 @@ class Periodic(HyperKernel):
     def circle(self, a: Float[Leaf, "N D"]) -> Float[Array, "N D2"]:
         """Return (cos, sin)(2 pi x / period) for every dimension."""
         angle = 2 * np.pi * a / self.period
-        return jnp.concatenate([cosine(angle), cosine(angle - np.pi / 2)], axis=1)
+        return cosine(jnp.concatenate([angle, angle - np.pi / 2], axis=1))
 
     def _on_circle(self) -> RBF:
         lengthscale = jnp.atleast_1d(self.log_lengthscale)
@@ -72,7 +72,8 @@ class Periodic(HyperKernel):
     def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return the RBF on the circles."""
         kernel = self.bound_to(a.shape[1]) if np.shape(self.log_lengthscale) != (a.shape[1],) else self
-        return kernel._on_circle()(kernel.circle(a), kernel.circle(b))
+        on_a = kernel.circle(a)
+        return kernel._on_circle()(on_a, on_a if b is a else kernel.circle(b))
 
     def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return ones."""

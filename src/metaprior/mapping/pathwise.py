@@ -20,6 +20,7 @@ from metaprior.kernels import Kernel
 from metaprior.leaves import Leaf
 from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior, input_scales, per_row, unstacked
 from metaprior.mapping.inducing import Mapping
+from metaprior.mapping.weight_noise import WeightNoise
 from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes, take
 from metaprior.numerics import cosine
@@ -58,8 +59,7 @@ class Pathwise(Conditional):
         features = features_in * features_out
         if prior.input_kernel is not None:
             features = features * prior.input_kernel.features(mapping.input_codes, spectral[2])
-        white_in = [_white(e.wire.inputs, spectral[-1][:2], prior.weight_noise.std_in(e.z_in)) for e in ends]
-        white_out = [_white(e.wire.outputs, spectral[-1][2:], prior.weight_noise.std_out(e.z_out)) for e in ends]
+        white_in, white_out = _white(ends, spectral[-1], prior.weight_noise)
         return PathwiseDraw(
             prior,
             jnp.concatenate([prior.solve(mapping.draw(for_v), features @ c), c, c_noise]),
@@ -120,9 +120,22 @@ def _columns(kernel: Kernel, parts: Sequence[Array], codes: Leaf, normals: Array
     return unstacked(columns, parts), kernel.features(jnp.asarray(codes, everything.dtype), normals)
 
 
-def _white(units: range, normals: Float[Array, "2 F"], std: Float[Array, " H"]) -> Float[Array, "H F"]:
-    """Return features of the white kernel over unit numbers, times each unit's standard deviation."""
-    turns, phase = normals  # times a full turn, a normal is uniform on the circle to 3e-9
-    index = jnp.asarray(np.arange(units.start, units.stop), normals.dtype)[:, None]
-    angle = 2 * np.pi * (index * turns + phase)
-    return np.sqrt(2).astype(normals.dtype) * cosine(angle) * std[:, None]
+def _white(
+    ends: Sequence[Ends], normals: Float[Array, "4 F"], weight_noise: WeightNoise
+) -> tuple[list[Array], list[Array]]:
+    """Return, for every layer's two ends, features of the white kernel over unit numbers times the units' std.
+
+    One cosine for all of them: each costs compile time.
+    """
+    turns_in, phase_in, turns_out, phase_out = normals  # times a full turn, a normal is uniform to 3e-9
+    angles = [_numbers(e.wire.inputs, normals) * turns_in + phase_in for e in ends]
+    angles += [_numbers(e.wire.outputs, normals) * turns_out + phase_out for e in ends]
+    waves = np.sqrt(2).astype(normals.dtype) * cosine(2 * np.pi * jnp.concatenate(angles))
+    white = unstacked(waves, angles)
+    white_in = [w * weight_noise.std_in(e.z_in)[:, None] for w, e in zip(white, ends, strict=False)]
+    white_out = [w * weight_noise.std_out(e.z_out)[:, None] for w, e in zip(white[len(ends) :], ends, strict=True)]
+    return white_in, white_out
+
+
+def _numbers(units: range, like: Array) -> Array:
+    return jnp.asarray(np.arange(units.start, units.stop), like.dtype)[:, None]

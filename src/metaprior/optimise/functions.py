@@ -8,15 +8,15 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from metaprior.compilation import compiled
 from metaprior.estimators.base import NetworkEstimator
 from metaprior.model import Model
-from metaprior.prediction import FunctionDraws, _functions, as_float64, in_float64
+from metaprior.prediction import FunctionDraws, as_float64, in_float64, joint_functions
 
 #: What is minimised over x: from every draw's value [S, R] and lowest known value [S], a number a row.
 Criterion = Callable[[Any, Any], Any]
@@ -63,7 +63,7 @@ class NetworkFunctions(JointFunctions):
             return np.asarray(values), np.asarray(gradients) / model.x_scale_
 
 
-@eqx.filter_jit
+@compiled
 def _slopes(
     model: Model,
     key: Key[Array, ""],
@@ -74,7 +74,7 @@ def _slopes(
     criterion: Criterion,
 ) -> tuple[Float[Array, " R"], Float[Array, "R D"]]:
     def total(x: Array) -> tuple[Array, Array]:
-        f = model.likelihood.mean(_functions(model, key, x, num_draws, False, stacked))[..., 0]
+        f = model.likelihood.mean(joint_functions(model, key, x, num_draws, False, stacked))[..., 0]
         values = criterion(f, known)
         return jnp.sum(values), values  # rows do not touch each other: the sum's gradient is every row's own
 
