@@ -10,7 +10,7 @@ from metaprior import MetaGPClassifier, MetaGPRegressor
 from metaprior.kernels import RBF
 from metaprior.multitask import MultiTaskRegressor
 from metaprior.networks import Dense
-from metaprior.noise import sample_noise
+from metaprior.noise import Noise, sample_noise
 from metaprior.weights import MeanField, MetaGP, MetaGPSpec, Mixed, initial_mixed, metagp_of
 from metaprior.weights.start import renumbered
 
@@ -19,9 +19,9 @@ X = np.random.default_rng(0).standard_normal((6, 2)).astype(np.float32)
 SMALL = {"hidden_layer_sizes": (4,), "num_inducing": 5, "max_iter": 30, "num_predict_draws": 8, "random_state": 0}
 
 
-def mixed(below=(0, 1), **spec) -> Mixed:
+def mixed(below=(0, 1), both=(), **spec) -> Mixed:
     spec = MetaGPSpec(num_inducing=7, **spec)
-    return jax.tree.map(jnp.asarray, initial_mixed(spec, NETWORK, below, X, np.random.default_rng(1)))
+    return jax.tree.map(jnp.asarray, initial_mixed(spec, NETWORK, below, X, np.random.default_rng(1), both))
 
 
 @pytest.mark.parametrize("below", [(0, 1), (0, 2)])
@@ -47,6 +47,32 @@ def test_layers_come_from_their_parts_and_in_the_network_s_order(below):
         start += mean.size
     for layer, weight in zip(below, expected, strict=True):
         np.testing.assert_allclose(weights[layer], weight, rtol=1e-5)
+
+
+@pytest.mark.parametrize("predicting", [True, False])
+def test_a_layer_of_both_parts_is_their_sum(predicting):
+    """The twin: each part drawn alone from its share of the normals, its layers pushed and added by hand."""
+    model = mixed((0,), both=(2,), input_kernel=RBF())
+    model = model.for_prediction() if predicting else model
+    noise = jax.tree.map(lambda a: a[0], sample_noise(jax.random.key(3), model.sizes(), len(X), 1))
+    field, gp = model.parts
+    assert model.layers == ((0, 2), (1, 2))
+    parts, start = [], np.zeros(4, int)
+    for part in (field, gp):
+        stop = start + np.array(part.sizes())
+        cut = [
+            getattr(noise, name)[a:b] for name, a, b in zip(("units", "weights", "spectral"), start, stop, strict=False)
+        ]
+        rows = noise.rows[:, start[3] : stop[3]]
+        parts.append(part.prepared().draw(Noise(*cut, rows)).at(jnp.asarray(X), rows))
+        start = stop
+    (below, own), (middle, smooth) = parts
+    ones, h = np.ones((len(X), 1), np.float32), jnp.asarray(X)
+    for layer in (below, middle):
+        h = jnp.tanh(layer(jnp.concatenate([h, ones], 1)))
+    h = jnp.concatenate([h, ones], 1)
+    found = model.prepared().draw(noise).outputs(NETWORK, jnp.asarray(X), noise.rows)
+    np.testing.assert_allclose(found, own(h) + smooth(h), rtol=1e-5, atol=1e-6)
 
 
 def test_the_parts_kl_and_normals_add():
@@ -115,6 +141,10 @@ def test_draws_of_a_mixed_model_are_the_same_row_by_row():
             {"mean_field_layers": [0], "local_layers": [0], "input_kernel": "rbf"},
             r"local_layers: expected layers that have the GP, of \[1\]; got \[0\]",
         ),
+        (
+            {"mean_field_layers": [0], "residual_layers": [0]},
+            r"residual_layers: expected layers that have the GP, of \[1\]; got \[0\]",
+        ),
     ],
 )
 def test_layers_that_are_not_there_are_refused(options, message):
@@ -122,6 +152,7 @@ def test_layers_that_are_not_there_are_refused(options, message):
         MetaGPRegressor(**SMALL, **options).fit(X, X[:, 0])
 
 
-def test_tasks_share_latents_so_no_layer_may_be_without():
-    with pytest.raises(ValueError, match="mean_field_layers: expected None"):
-        MultiTaskRegressor(mean_field_layers=[0], **SMALL).fit({"a": (X, X[:, 0])})
+@pytest.mark.parametrize("name", ["mean_field_layers", "residual_layers"])
+def test_tasks_share_latents_so_no_layer_may_be_without(name):
+    with pytest.raises(ValueError, match=f"{name}: expected None"):
+        MultiTaskRegressor(**{name: [0]}, **SMALL).fit({"a": (X, X[:, 0])})

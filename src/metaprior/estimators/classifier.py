@@ -47,7 +47,9 @@ class ClassifierPart(ClassifierMixin, Estimator):
         check_classification_targets(y)
         classes, labels = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"{type(self).__name__}: expected at least two classes; y has one class, {classes[0]!r}.")
+            raise ValueError(
+                f"{type(self).__name__}: expected at least two classes; y has one class, {classes.tolist()[0]!r}."
+            )
         if self._going_on() and not np.array_equal(classes, self.classes_):
             raise ValueError(f"warm_start: expected the classes of the last fit, {self.classes_}; got {classes}.")
         self.classes_ = classes

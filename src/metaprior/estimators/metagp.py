@@ -52,6 +52,7 @@ class MetaGPEstimator(VariationalEstimator):
     input_projection: int | Projection | None = None
     local_layers: Sequence[int] | None = None
     mean_field_layers: Sequence[int] | None = None
+    residual_layers: Sequence[int] | None = None
     heteroscedastic_weights: bool = False
     num_weight_draws: int = 1
     n_restarts: int = 0
@@ -65,8 +66,9 @@ class MetaGPEstimator(VariationalEstimator):
         spec = self._spec(problem, num_layers, others)
         wires = [network.wires[layer] for layer in others]
         spec = dataclasses.replace(spec, num_inducing=self._num_inducing(spec, wires, len(problem.x)))
-        if below:
-            return initial_mixed(spec, network, below, problem.x_unit, rng)
+        both = self._layers_of_gp("residual_layers", self.residual_layers, num_layers, others) or ()
+        if below or both:
+            return initial_mixed(spec, network, below, problem.x_unit, rng, both)
         return initial_metagp(spec, wires, problem.x_unit, rng)
 
     @staticmethod
@@ -82,14 +84,19 @@ class MetaGPEstimator(VariationalEstimator):
             )
         return tuple(sorted({int(layer) % num_layers for layer in named}))
 
+    def _layers_of_gp(
+        self, name: str, layers: Sequence[int] | None, num_layers: int, others: list[int]
+    ) -> tuple[int, ...] | None:
+        """Return layers that must be the GP's."""
+        named = self._layers_named(name, layers, num_layers)
+        if named is not None and not set(named) <= set(others):
+            raise ValueError(f"{name}: expected layers that have the GP, of {others}; got {layers!r}.")
+        return named
+
     def _local_layers(self, num_layers: int, others: list[int]) -> tuple[int, ...] | None:
         """Return which of the GP's layers are local, counted among these."""
-        named = self._layers_named("local_layers", self.local_layers, num_layers)
-        if named is None:
-            return None
-        if not set(named) <= set(others):
-            raise ValueError(f"local_layers: expected layers that have the GP, of {others}; got {self.local_layers!r}.")
-        return tuple(others.index(layer) for layer in named)
+        named = self._layers_of_gp("local_layers", self.local_layers, num_layers, others)
+        return None if named is None else tuple(others.index(layer) for layer in named)
 
     @property
     def _noise_hold(self) -> float:
@@ -226,6 +233,10 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
     mean_field_layers : sequence of int, default=None
         Layers of weights that have no GP but independent Gaussian weights under a unit-normal prior, as a usual
         Bayesian network; None: no layer.
+    residual_layers : sequence of int, default=None
+        Layers whose every weight has, beside its value of the GP, a part of its own: an independent Gaussian under a
+        unit-normal prior. For many data, where a GP through few inducing codes alone is too stiff; the cost of such a
+        layer grows with its weights. None: no layer.
     heteroscedastic_weights : bool, default=False
         Whether the weight noise depends on the code.
     likelihood : {"gaussian", "student_t", "poisson"}, default="gaussian"

@@ -34,12 +34,21 @@ SETTINGS: Config = {
     "learning_rate_init": 0.003,
 }
 PRESETS: dict[str, Config] = {
-    "paper": {"seeds": 5, "train_rows": 60000, "test_rows": 10000, "max_iter": 5000, **SETTINGS},
+    "paper": {
+        "seeds": 5,
+        "train_rows": 60000,
+        "test_rows": 10000,
+        "max_iter": 5000,
+        "members": 5,
+        "num_members": 5,
+        **SETTINGS,
+    },
     "smoke": {
         "seeds": 1,
         "train_rows": 1000,
         "test_rows": 100,
         "max_iter": 30,
+        "num_members": 2,
         **SETTINGS,
         "hidden_layer_sizes": [10],
         "num_predict_draws": 4,

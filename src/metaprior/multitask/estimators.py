@@ -150,8 +150,9 @@ class MultiTaskEstimator(MetaGPEstimator):
             "warm_start", self.warm_start, "False with several tasks (a new one joins by `adapt`)", not self.warm_start
         )
         expect("n_restarts", self.n_restarts, "0 with several tasks", self._is_one_run)
-        layers = self.mean_field_layers
-        expect("mean_field_layers", layers, "None with several tasks (they share the units' latents)", layers is None)
+        for name in ("mean_field_layers", "residual_layers"):
+            layers = getattr(self, name)
+            expect(name, layers, "None with several tasks (all their weights are the GP's)", layers is None)
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
         return [*super()._whole_numbers(), ("adapt_iter", 1)]
@@ -212,7 +213,7 @@ class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  #
     targets task by task; everything given or answered is in the units of the data.
 
     Parameters that are not named here are those of `metaprior.MetaGPRegressor`; `warm_start` must stay False,
-    `n_restarts` 0 and `mean_field_layers` None.
+    `n_restarts` 0, `mean_field_layers` and `residual_layers` None.
 
     Parameters
     ----------

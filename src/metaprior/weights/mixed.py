@@ -1,9 +1,12 @@
-"""Layers of different kinds: some weights from one weight model, some from another.
+"""Layers of different kinds: some weights from one weight model, some from another, some the sum of both.
 
 The paper's network for images has mean-field weights below and a MetaGP-local last layer. Each part sees its own
-layers, its own share of the normals and nothing of the others; their KLs add.
+layers, its own share of the normals and nothing of the others; their KLs add. A layer that two parts have is their
+sum: a GP's weights, and what every single weight has for itself.
 """
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 
 import equinox as eqx
@@ -18,7 +21,7 @@ from metaprior.weights.metagp import MetaGP
 
 
 class Mixed(WeightModel):
-    """Weight models side by side; `layers` are the layers of the network that each has, all of them once."""
+    """Weight models side by side; `layers` are the layers of the network that each has."""
 
     parts: tuple[WeightModel, ...]
     layers: tuple[tuple[int, ...], ...] = eqx.field(static=True)
@@ -86,18 +89,25 @@ class MixedDraw(WeightDraw):
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
         """Return the parts' layers in the network's order."""
-        return self._in_order(lambda draw, own: draw.at(x, own), rows)
+        return [_sum_of_layers(own) for own in self._in_order(lambda draw, own: draw.at(x, own), rows)]
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
         """Return the parts' weights in the network's order."""
-        return self._in_order(lambda draw, own: draw.weights(x, own), rows)
+        each = self._in_order(lambda draw, own: draw.weights(x, own), rows)
+        return [functools.reduce(operator.add, own) for own in each]
 
-    def _in_order(self, of: Callable[[WeightDraw, Array], Sequence], rows: Array) -> list:
+    def _in_order(self, of: Callable[[WeightDraw, Array], Sequence], rows: Array) -> list[list]:
+        """Return, for every layer, what the parts that have it give."""
         own_rows = _shares(rows, [part.sizes().per_row for part in self.model.parts], axis=1)
-        found: dict[int, object] = {}
+        found: dict[int, list] = {}
         for draw, layers, own in zip(self.draws, self.model.layers, own_rows, strict=True):
-            found |= dict(zip(layers, of(draw, own), strict=True))
+            for layer, given in zip(layers, of(draw, own), strict=True):
+                found.setdefault(layer, []).append(given)
         return [found[layer] for layer in range(len(found))]
+
+
+def _sum_of_layers(parts: Sequence[Layer]) -> Layer:
+    return parts[0] if len(parts) == 1 else lambda h: functools.reduce(operator.add, [part(h) for part in parts])
 
 
 def metagp_of(weights: WeightModel) -> MetaGP:

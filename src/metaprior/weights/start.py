@@ -99,9 +99,11 @@ def initial_mixed(
     mean_field: Sequence[int],
     inputs: np.ndarray,
     rng: np.random.Generator,
+    both: Sequence[int] = (),
 ) -> Mixed:
-    """Return mean-field weights for the given layers and a MetaGP for the rest."""
+    """Return mean-field weights for the given layers and a MetaGP for the rest; `both` of these have either."""
     others = tuple(layer for layer in range(len(network.wires)) if layer not in mean_field)
+    mean_field = sorted({*mean_field, *both})
     all_layers = MeanField.initial(network, rng)
     below = switched(
         all_layers,
