@@ -189,6 +189,19 @@ def test_same_command_writes_the_same_content(folder, run, tmp_path):
     assert digest(out) == digest(folder / "price.metaprior")
 
 
+def test_a_kept_run_ends_alike_and_refuses_another_table(folder, run, tmp_path, csv):
+    """The kill itself is tested with `fit` (test_checkpoints); here: the folder is used, and is this run's."""
+    out, kept = tmp_path / "kept.metaprior", tmp_path / "run"
+    words = fit_words(folder / "train.csv", "price", out, *COLUMNS, "--ignore", "size", "--checkpoint", kept)
+    assert run(*words)[0] == 0
+    assert digest(out) == digest(folder / "price.metaprior")
+    assert any(kept.iterdir())
+    other = fit_words(csv(FRAME.iloc[::-1]), "price", tmp_path / "o.metaprior", *COLUMNS, "--ignore", "size")
+    code, _, err = run(*other, "--checkpoint", kept)
+    assert code == 1
+    assert "checkpoint" in err
+
+
 def test_a_model_file_serves_python_too(folder):
     model = metaprior.load(folder / "price.metaprior")
     shuffled = FRAME.sample(frac=1, random_state=0)

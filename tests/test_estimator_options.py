@@ -6,6 +6,7 @@ import numpy as np
 import optax
 import pytest
 
+import metaprior
 from metaprior import MetaGPRegressor, Projection, kernels
 from metaprior.estimators import base
 from metaprior.inference import train
@@ -247,3 +248,40 @@ def test_an_unknown_period_starts_from_the_data():
 def test_the_noise_is_held_for_the_part_of_training_that_is_asked_for(options, hold):
     model = MetaGPRegressor((3,), num_inducing=4, max_iter=1, random_state=0, **options).fit(X, Y)
     assert model.model_.likelihood.hold == hold
+
+
+@pytest.mark.slow
+def test_heteroscedastic_noise_follows_the_input():
+    """Noise of 0.05 on the left and 0.5 on the right: each is found within a factor of 1.6 of the truth."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, (400, 1))
+    true = np.where(x[:, 0] < 0, 0.05, 0.5)
+    y = np.sin(2 * x[:, 0]) + true * rng.standard_normal(400)
+    model = MetaGPRegressor(likelihood="heteroscedastic", input_kernel="rbf", random_state=0).fit(x, y)
+    answer = model.predict_distribution(np.array([[-1.5], [-0.7], [0.7], [1.5]]))
+    ratio = np.sqrt(answer.aleatoric_variance) / [0.05, 0.05, 0.5, 0.5]
+    assert np.all(ratio < 1.6)
+    assert np.all(ratio > 1 / 1.6)
+
+
+@pytest.mark.parametrize("num_targets", [1, 2])
+def test_a_model_of_its_own_noise_answers_every_question(tmp_path, num_targets):
+    model = fitted(np.tile(Y[:, None], num_targets), likelihood="heteroscedastic", warm_start=True)
+    answer = model.predict_distribution(X)
+    shape = (len(X), num_targets)
+    assert model.predict(X).shape == answer.crps(np.zeros(shape)).shape == answer.cdf(np.zeros(shape)).shape == shape
+    assert answer.entropy.shape == answer.log_prob(np.zeros(shape)).shape == (len(X),)
+    assert model.sample_y(X, 3).shape == (*shape, 3)
+    assert answer.sample(0).shape == (answer.num_draws, *shape)
+    low, high = answer.interval(0.9)
+    assert np.all(high > low)
+    np.testing.assert_allclose(answer.cdf(answer.quantile(0.3)), 0.3, atol=1e-6)
+    model.save(tmp_path / "m.metaprior")
+    np.testing.assert_array_equal(metaprior.load(tmp_path / "m.metaprior").predict(X), model.predict(X))
+    with pytest.raises(ValueError, match=f"expected {num_targets} targets, as in the last fit; got {num_targets + 1}"):
+        model.fit(X, np.tile(Y[:, None], num_targets + 1))
+
+
+def test_a_given_noise_and_a_learned_function_of_it_do_not_go_together():
+    with pytest.raises(ValueError, match="noise: expected None with likelihood='heteroscedastic'"):
+        MetaGPRegressor(likelihood="heteroscedastic", noise=0.1).fit(np.zeros((5, 1)), np.arange(5.0))

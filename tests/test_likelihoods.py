@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Poisson, StudentT, invert
+from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Heteroscedastic, Poisson, StudentT, invert
 from metaprior.likelihoods.base import NUM_NODES
 from metaprior.likelihoods.gaussian import NOISE_HOLD
 
@@ -19,6 +19,7 @@ EPS = np.finfo(np.float64).eps
 GAUSSIAN = Gaussian(np.log(NOISE))
 STUDENT = StudentT(np.log(NOISE), np.asarray(np.log(DEGREES - 2)))
 POISSON = Poisson()
+HETEROSCEDASTIC = Heteroscedastic(np.log(NOISE), np.log(np.full(NOISE.shape, 0.7)))
 #: Each with one function an output: ours, and scipy's distribution given f.
 OUTPUT_PAIRS = {
     "gaussian": (GAUSSIAN, lambda f: stats.norm(f, NOISE)),
@@ -273,3 +274,39 @@ def test_noise_is_held_at_first_and_for_ever_when_it_was_given(learned, time):
 @pytest.mark.parametrize("likelihood", [Categorical(), Bernoulli(), Poisson()])
 def test_likelihoods_without_parameters_have_nothing_to_release(likelihood):
     assert jax.tree.leaves(likelihood.release_times()) == []
+
+
+# --- noise that depends on the input -----------------------------------------------
+
+
+def _with_own_noise(seed=5):
+    """Functions f and g, and scipy's distribution with each place's own noise."""
+    rng = np.random.default_rng(seed)
+    f, g = rng.standard_normal((2, *F.shape))
+    return np.concatenate([f, g], axis=-1), stats.norm(f, np.sqrt(0.01**2 + (NOISE * np.exp(0.7 * g)) ** 2))
+
+
+def test_heteroscedastic_answers_are_scipys_with_each_places_own_noise():
+    both, twin = _with_own_noise()
+    y = twin.rvs(random_state=1)
+    u = np.random.default_rng(2).uniform(0.01, 0.99, y.shape)
+    np.testing.assert_allclose(_call(HETEROSCEDASTIC, "log_prob", both, y), twin.logpdf(y).sum(-1), rtol=1e-10)
+    np.testing.assert_allclose(_call(HETEROSCEDASTIC, "mean", both), twin.mean(), rtol=1e-12)
+    np.testing.assert_allclose(_call(HETEROSCEDASTIC, "variance", both), twin.var(), rtol=1e-10)
+    np.testing.assert_allclose(_call(HETEROSCEDASTIC, "cdf", both, y), twin.cdf(y), rtol=1e-9)
+    np.testing.assert_allclose(_call(HETEROSCEDASTIC, "from_uniform", both, u), twin.ppf(u), rtol=1e-9)
+
+
+def test_heteroscedastic_nodes_have_the_moments_of_each_places_own_noise():
+    both, _ = _with_own_noise()
+    one = Heteroscedastic(np.log(NOISE[:1]), np.log(np.full(1, 0.7)))
+    f, g = both[..., :1], both[..., NOISE.size : NOISE.size + 1]
+    y, weight = _call(one, "nodes", np.concatenate([f, g], axis=-1))
+    variance = np.sum(weight[..., None] * (y - f) ** 2, axis=0)
+    np.testing.assert_allclose(variance, 0.01**2 + (NOISE[:1] * np.exp(0.7 * g)) ** 2, rtol=1e-9)
+
+
+def test_heteroscedastic_takes_two_functions_an_output_and_holds_what_it_learns():
+    assert HETEROSCEDASTIC.num_functions(3) == 6
+    released = Heteroscedastic(np.zeros(2), np.zeros(2), hold=0.4).release_times()
+    assert (released.log_noise, released.log_gain) == (pytest.approx(0.4), pytest.approx(0.4))

@@ -314,7 +314,7 @@ class Predictive:
                     below = np.cumsum(p, axis=-1) < rng.uniform(size=(*p.shape[:-1], 1))
                     parts.append(np.sum(below, axis=-1, keepdims=True).astype(np.float64))
                 else:
-                    uniform = rng.uniform(1e-12, 1 - 1e-12, f.shape)
+                    uniform = rng.uniform(1e-12, 1 - 1e-12, (*f.shape[:-1], likelihood.num_outputs(jnp.asarray(f))))
                     parts.append(np.asarray(likelihood.from_uniform(jnp.asarray(f), jnp.asarray(uniform))))
         y = np.concatenate(parts, axis=1)
         return y[..., 0] if self.is_classification else self._shaped(self._offset + self._scale * y)
@@ -345,7 +345,7 @@ def _crps(likelihood: OutputLikelihood, f: Float[Array, "S B K"], y: Float[Array
 @compiled
 def _quantile(likelihood: OutputLikelihood, f: Float[Array, "S B K"], level: Leaf) -> Float[Array, "B K"]:
     """Invert the mixture's distribution function between the draws' own quantiles, which enclose it."""
-    each = likelihood.from_uniform(f, jnp.full((f.shape[-1],), level, f.dtype))
+    each = likelihood.from_uniform(f, jnp.full((likelihood.num_outputs(f),), level, f.dtype))
     low, high = jnp.min(each, 0) - 1e-9, jnp.max(each, 0) + 1e-9
     found = invert(lambda y: jnp.mean(likelihood.cdf(f, y[None]), 0), jnp.full_like(low, level), low, high)
     return likelihood.attained(found)

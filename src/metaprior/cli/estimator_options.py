@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 #: The input kernel where none is named.
 USUAL_KERNEL = "rbf"
 ACTIVATIONS = ("tanh", "relu", "logistic", "gelu", "silu", "elu", "softplus", "identity")
-LIKELIHOODS = ("gaussian", "student_t", "poisson")
+LIKELIHOODS = ("gaussian", "heteroscedastic", "student_t", "poisson")
 #: Options that are parameters as they are.
 PARAMETERS = (
     "activation",

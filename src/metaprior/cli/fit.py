@@ -32,6 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("--target", required=True, metavar="COLUMN", help="the column to predict")
     add_output(parser, "where the model is written, for instance model.metaprior", required=True)
+    parser.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="keep the run in this folder; where it was stopped or killed, the same command goes on",
+    )
     add_table(parser, "table", "the training table")
     group = parser.add_argument_group("the columns")
     group.add_argument(
@@ -68,7 +73,7 @@ def run(args: argparse.Namespace) -> Result:
     estimator = estimator_of(args, schema).set_params(verbose=not args.quiet)
     x, y = schema.encoded(frame), schema.target.encoded(frame[args.target])
     started = time.perf_counter()
-    estimator.fit(x, y)
+    estimator.fit(x, y, checkpoint=args.checkpoint)
     seconds = time.perf_counter() - started
     model = _kept(estimator.set_params(verbose=False), schema, len(frame))
     model.save(args.out, overwrite=args.force)

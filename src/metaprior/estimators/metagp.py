@@ -239,8 +239,9 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
         layer grows with its weights. None: no layer.
     heteroscedastic_weights : bool, default=False
         Whether the weight noise depends on the code.
-    likelihood : {"gaussian", "student_t", "poisson"}, default="gaussian"
-        The distribution of a target around the network's output (its logarithm for "poisson").
+    likelihood : {"gaussian", "heteroscedastic", "student_t", "poisson"}, default="gaussian"
+        The distribution of a target around the network's output (its logarithm for "poisson"); "heteroscedastic" is
+        a Gaussian whose noise is a function of the input, learned like the mean.
     noise : float or sequence, default=None
         A fixed noise level (in target units) for "gaussian" and "student_t"; None: learned.
     noise_hold : float, default=None

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from metaprior.estimators.base import Estimator
 from metaprior.estimators.checkpoints import make_place
 from metaprior.estimators.checks import expect, is_number, standard_units
-from metaprior.likelihoods import Gaussian, Likelihood, Poisson, StudentT
+from metaprior.likelihoods import Gaussian, Heteroscedastic, Likelihood, Poisson, StudentT
 from metaprior.prediction import FunctionDraws, Predictive
 
 #: Noise at the start, in standard deviations of the target: small, so that the signal is learned first.
@@ -62,9 +62,12 @@ class GaussianRegressorPart(RegressorMixin, Estimator):
         self._check_targets(columns)
         if not self._going_on():
             self.y_offset_, self.y_scale_ = self._target_units(columns)
+        elif columns.shape[1] != len(self.y_scale_):
+            expected, got = len(self.y_scale_), columns.shape[1]
+            raise ValueError(f"warm_start: expected {expected} targets, as in the last fit; got {got}.")
         likelihood = self._likelihood()
         self._flat = flat
-        return X, (columns - self.y_offset_) / self.y_scale_, likelihood, columns.shape[1]
+        return X, (columns - self.y_offset_) / self.y_scale_, likelihood, likelihood.num_functions(columns.shape[1])
 
     def _check_targets(self, columns: np.ndarray) -> None:
         """Say so where targets are not of the kind that the likelihood knows; any number is Gaussian."""
@@ -133,11 +136,15 @@ class RegressorPart(GaussianRegressorPart):
         return super()._target_units(columns)
 
     def _likelihood(self) -> Likelihood:
-        known = ("gaussian", "student_t", "poisson")
+        known = ("gaussian", "heteroscedastic", "student_t", "poisson")
         if self.likelihood not in known:
             raise ValueError(f"likelihood: expected one of {known}; got {self.likelihood!r}.")
         if self.likelihood == "poisson":
             return Poisson()
+        if self.likelihood == "heteroscedastic":
+            right = self.noise is None
+            expect("noise", self.noise, "None with likelihood='heteroscedastic', which learns it", right)
+            return Heteroscedastic.initial(self._log_noise(), self._hold())
         if self.likelihood == "student_t":
             return StudentT(self._log_noise(), np.asarray(np.log(3.0)), self.noise is None, self._hold())
         return super()._likelihood()

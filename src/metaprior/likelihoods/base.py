@@ -43,6 +43,10 @@ class Likelihood(eqx.Module):
     ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
         """Return nodes and weights of the expectation over y given f; `turn` is the number of the draw of f."""
 
+    def num_functions(self, num_outputs: int) -> int:
+        """Return how many functions of the network the outputs take."""
+        return num_outputs
+
     def log_prior(self) -> Float[Array, ""]:
         """Return the log prior density of what is learned (its unconstrained form), for samplers; 0 if nothing is."""
         return jnp.zeros(())
@@ -53,7 +57,11 @@ class Likelihood(eqx.Module):
 
 
 class OutputLikelihood(Likelihood):
-    """A likelihood with one function and one distribution function an output."""
+    """A likelihood with one distribution function, and as a rule one function, an output."""
+
+    def num_outputs(self, f: Float[Array, "*b K"]) -> int:
+        """Return how many outputs the functions make."""
+        return f.shape[-1]
 
     @abc.abstractmethod
     def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*c K"]) -> Float[Array, "*d K"]:

@@ -150,6 +150,8 @@ class MultiTaskEstimator(MetaGPEstimator):
             "warm_start", self.warm_start, "False with several tasks (a new one joins by `adapt`)", not self.warm_start
         )
         expect("n_restarts", self.n_restarts, "0 with several tasks", self._is_one_run)
+        kind = getattr(self, "likelihood", None)
+        expect("likelihood", kind, "one with a function a target, with several tasks", kind != "heteroscedastic")
         for name in ("mean_field_layers", "residual_layers"):
             layers = getattr(self, name)
             expect(name, layers, "None with several tasks (all their weights are the GP's)", layers is None)

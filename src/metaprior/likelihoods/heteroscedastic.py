@@ -1,0 +1,89 @@
+"""The Gaussian likelihood whose noise depends on the input: two functions an output, one says how noisy it is.
+
+noise(x)^2 = floor^2 + (level exp(gain g(x)))^2, with f and g of the same prior. The gain starts small and, like the
+level, is held at first: a network that may call everything noise learns no signal.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.leaves import Leaf
+from metaprior.likelihoods.base import OutputLikelihood
+from metaprior.likelihoods.gaussian import NOISE_HOLD, Gaussian, half_normal_log_density
+
+#: The least noise, in standard deviations of the targets: those without any would make the density infinite.
+FLOOR = 0.01
+START_GAIN = 0.1
+
+
+class Heteroscedastic(OutputLikelihood):
+    """N(y; f, noise(g)^2): the network's functions are f of all outputs, then g of all outputs."""
+
+    log_noise: Float[Leaf, "*s K"]
+    log_gain: Float[Leaf, "*s K"]
+    hold: float = eqx.field(static=True, default=NOISE_HOLD)
+
+    @classmethod
+    def initial(cls, log_noise: np.ndarray, hold: float = NOISE_HOLD) -> "Heteroscedastic":
+        """Start with nearly the same noise everywhere."""
+        return cls(log_noise, np.full_like(log_noise, np.log(START_GAIN)), hold)
+
+    def num_functions(self, num_outputs: int) -> int:
+        """Return two for every output."""
+        return 2 * num_outputs
+
+    def num_outputs(self, f: Float[Array, "*b F"]) -> int:
+        """Return half the number of functions."""
+        return f.shape[-1] // 2
+
+    def _seen(self, f: Float[Array, "*b F"]) -> tuple[Gaussian, Float[Array, "*b K"]]:
+        """Return a Gaussian with every place's own noise, and the mean."""
+        half = self.num_outputs(f)
+        log_noise = self.log_noise + jnp.exp(self.log_gain) * f[..., half:]
+        return Gaussian(0.5 * jnp.logaddexp(2 * log_noise, 2 * np.log(FLOOR))), f[..., :half]
+
+    def log_prob(self, f: Float[Array, "*b F"], y: Float[Array, "*c P"]) -> Float[Array, "*d"]:
+        """Return the Gaussian's, summed."""
+        gaussian, mean = self._seen(f)
+        return gaussian.log_prob(mean, y)
+
+    def mean(self, f: Float[Array, "*b F"]) -> Float[Array, "*b P"]:
+        """Return f."""
+        return self._seen(f)[1]
+
+    def variance(self, f: Float[Array, "*b F"]) -> Float[Array, "*b P"]:
+        """Return noise(g)^2."""
+        return self._seen(f)[0].noise ** 2
+
+    def cdf(self, f: Float[Array, "*b F"], y: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
+        """Return the Gaussian's."""
+        gaussian, mean = self._seen(f)
+        return gaussian.cdf(mean, y)
+
+    def from_uniform(self, f: Float[Array, "*b F"], u: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
+        """Return the Gaussian's."""
+        gaussian, mean = self._seen(f)
+        return gaussian.from_uniform(mean, u)
+
+    def nodes(
+        self, f: Float[Array, "*b F"], turn: Leaf | float = 0.0
+    ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
+        """Return the Gaussian's."""
+        gaussian, mean = self._seen(f)
+        return gaussian.nodes(mean, turn)
+
+    def mixture_crps(self, f: Float[Array, "S B F"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
+        """Return the Gaussian's, in closed form."""
+        gaussian, mean = self._seen(f)
+        return gaussian.mixture_crps(mean, y)
+
+    def log_prior(self) -> Float[Array, ""]:
+        """Return the densities of a half-normal level and a half-normal gain, both of unit spread."""
+        return half_normal_log_density(self.log_noise) + half_normal_log_density(self.log_gain)
+
+    def release_times(self) -> "Heteroscedastic":
+        """Level and gain are held at first."""
+        hold = np.float32(self.hold)
+        return eqx.tree_at(lambda h: (h.log_noise, h.log_gain), self, (hold, hold))
