@@ -66,7 +66,7 @@ class SharedDraw(Spy):
 
 def test_one_draw_decides_all_arms_at_a_context():
     """Draws of every arm for itself would choose arm 0 half of the time."""
-    scores = thompson(SharedDraw(), np.repeat(CONTEXTS, 5, axis=0), 2, RNG)
+    scores = thompson(1.0)(SharedDraw(), np.repeat(CONTEXTS, 5, axis=0), 2, RNG)
     np.testing.assert_array_equal(np.argmax(scores, axis=1), 1)
     assert len(np.unique(scores[:, 0])) == 100  # and every context has a draw of its own
 
@@ -76,7 +76,7 @@ def test_thompson_scores_are_the_draws_at_the_rows(count):
     model = ExactGPRegressor("rbf", n_restarts=0, max_iter=0, noise=0.3, random_state=0)
     model.fit(all_rows(CONTEXTS, 2), RNG.standard_normal(40))
     contexts = RNG.standard_normal((count, 3))
-    scores = thompson(model, contexts, 2, np.random.default_rng(5))
+    scores = thompson(1.0)(model, contexts, 2, np.random.default_rng(5))
     rng, twin = np.random.default_rng(5), []
     for start in range(0, count, 64):
         rows, num_draws = all_rows(contexts[start : start + 64], 2), {1: 1, 3: 4, 64: 64, 6: 8}[min(count - start, 64)]
@@ -92,9 +92,18 @@ def test_thompson_chooses_an_arm_as_often_as_it_is_the_best():
     rows = all_rows(CONTEXTS[:1] + 0.5, 2)
     many = model.sample_y(rows, 200_000, random_state=9)
     probability = np.mean(many[1] > many[0])
-    chosen = np.argmax(thompson(model, np.repeat(CONTEXTS[:1] + 0.5, 1024, axis=0), 2, RNG), axis=1)
+    chosen = np.argmax(thompson(1.0)(model, np.repeat(CONTEXTS[:1] + 0.5, 1024, axis=0), 2, RNG), axis=1)
     assert 0.1 < probability < 0.9
     assert abs(chosen.mean() - probability) < 4 * np.sqrt(probability * (1 - probability) / 1024)
+
+
+def test_a_spread_moves_draws_towards_the_mean():
+    model = ExactGPRegressor("rbf", n_restarts=0, max_iter=0, noise=0.3, random_state=0)
+    model.fit(all_rows(CONTEXTS, 2), RNG.standard_normal(40))
+    whole, half, none = (thompson(s)(model, CONTEXTS, 2, np.random.default_rng(5)) for s in (1.0, 0.5, 0.0))
+    mean = greedy(model, CONTEXTS, 2, RNG)
+    np.testing.assert_allclose(none, mean, rtol=1e-12)
+    np.testing.assert_allclose(half, (whole + mean) / 2, rtol=1e-10, atol=1e-12)
 
 
 def test_greedy_takes_the_largest_mean():
@@ -218,6 +227,7 @@ def test_a_foreign_model_must_be_given_again(tmp_path):
         ({"num_arms": 1}, "num_arms: expected a whole number of at least 2; got 1"),
         ({"policy": "luck"}, "policy: expected one of .*'thompson'.*; got 'luck'"),
         ({"epsilon": 2}, "epsilon: expected a number between 0 and 1; got 2"),
+        ({"spread": -1}, "spread: expected a number of at least 0; got -1"),
         ({"refit_every": 0}, "refit_every: expected a whole number of at least 1; got 0"),
     ],
 )

@@ -19,6 +19,7 @@ LONG = frozenset(
         "approx-regression",
         "architectures",
         "data-regimes",
+        "faithfulness",
         "fnp-1d",
         "four-class",
         "misspecified",

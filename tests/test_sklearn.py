@@ -32,14 +32,8 @@ def both_kinds(settings):
     ]
 
 
-@parametrize_with_checks([MetaGPRegressor(**QUICK)])
+@parametrize_with_checks([MetaGPRegressor(**QUICK), MetaGPClassifier(**QUICK)])
 def test_scikit_learn_checks_hold(estimator, check):
-    assert check(estimator) is None
-
-
-@pytest.mark.slow
-@parametrize_with_checks([MetaGPClassifier(**QUICK)])
-def test_scikit_learn_checks_hold_for_the_classifier(estimator, check):
     assert check(estimator) is None
 
 

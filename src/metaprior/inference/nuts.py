@@ -72,7 +72,7 @@ def split(model: Model) -> tuple[Model, Model]:
     return eqx.partition(model, jax.tree.map(learned, model, release_times(model)))
 
 
-def _kernel(rest: Model, settings: Settings) -> tuple[Callable, Callable]:
+def nuts_kernel(rest: Model, settings: Settings) -> tuple[Callable, Callable]:
     """Return NumPyro's start and step for positions that are leaves of a model."""
     require_numpyro()
     from numpyro.infer.hmc import hmc
@@ -98,7 +98,7 @@ def _kernel(rest: Model, settings: Settings) -> tuple[Callable, Callable]:
 @compiled
 def _begin(positions: Model, rest: Model, keys: Array, batch: Batch, settings: Settings) -> Any:
     arrays, static = eqx.partition(rest, eqx.is_array)
-    begin, _ = _kernel(static, settings)
+    begin, _ = nuts_kernel(static, settings)
     return jax.vmap(lambda p, k: begin(p, k, (batch, arrays)))(positions, keys)
 
 
@@ -106,7 +106,7 @@ def _begin(positions: Model, rest: Model, keys: Array, batch: Batch, settings: S
 def _advance(states: Any, rest: Model, batch: Batch, settings: Settings, count: Array) -> tuple[Any, dict[str, Any]]:
     """Make up to STRETCH transitions of all chains; return the states and every transition's record."""
     arrays, static = eqx.partition(rest, eqx.is_array)
-    begin, step = _kernel(static, settings)
+    begin, step = nuts_kernel(static, settings)
     args = (batch, arrays)
     # NumPyro's step takes its settings from the last call of its start; what that computes is dropped
     first = jax.tree.map(lambda leaf: leaf[0], states)
