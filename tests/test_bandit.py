@@ -351,7 +351,6 @@ def final_regrets(model, policy, num_rounds, seeds):
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="not reached: 2360, mean-field VI 1910 on seeds 100 and 101 (docs/bandit.md)", strict=True)
 def test_thompson_with_metagp_regrets_less_than_with_mfvi_and_than_uniform_on_mushrooms():
     """Every seed is the same stream of mushrooms for all: the differences have their standard errors."""
     ours = default_reward_model(mushroom().X[:50], 2)

@@ -14,6 +14,10 @@ from jaxtyping import Array, Float
 
 #: The ladder of relative jitters: each failed attempt multiplies the last by ten, up to the largest.
 MAX_JITTER = 1e-1
+#: The most that the factor of a kernel's matrix takes where nobody is told: draws of `full` factor matrices of drawn
+#: latents, predictions factor K_uu again. These are positive semi-definite, so rounding alone asks for more than the
+#: start: up to 1e-4 for 500 codes in float32 (tests/test_numerics_sweep.py). Training reports K_uu's whatever it is.
+LARGEST_SILENT_JITTER = 1e-3
 #: Matrices up to this size are inverted block by block.
 LARGEST_BLOCKWISE = 128
 
@@ -47,6 +51,8 @@ def _sine_cosine(x: Float[Array, "*s"]) -> tuple[Float[Array, "*s"], Float[Array
     # a turn in two parts, the first of 8 bits: the product with it and the difference are exact
     rest = (x - turns * np.asarray(_TURN[0], x.dtype)) - turns * np.asarray(_TURN[1], x.dtype)
     t = rest * np.asarray(0.5 / np.pi, x.dtype)
+    # nothing for angles below 1e5; beyond, `rest` is rounding, and the polynomials hold within half a turn only
+    t = t - jnp.round(t)
     s, c = t * _horner(_SINE, t * t), _horner(_COSINE, t * t)
     return 2 * s * c, 1 - 2 * s * s
 
@@ -71,7 +77,9 @@ def _cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
 
 
 def _attempt(matrix: Float[Array, "M M"], jitter: Float[Array, ""]) -> Float[Array, "M M"]:
-    scale = jnp.mean(jnp.diagonal(matrix))
+    # a matrix of nothing (a linear kernel at constant inputs) has no scale of its own
+    least = float(jnp.finfo(matrix.dtype).tiny / jnp.finfo(matrix.dtype).eps ** 2)
+    scale = jnp.maximum(jnp.mean(jnp.diagonal(matrix)), least)
     return _cholesky(matrix + jitter * scale * jnp.eye(matrix.shape[-1], dtype=matrix.dtype))
 
 

@@ -24,6 +24,9 @@ H = TypeVar("H", bound="HyperKernel")
 Hyper = float | int | Sequence[float] | np.ndarray | None
 Bound = float | tuple[float, ...]
 
+#: Dimensions up to which distances are taken by differences; beyond, one product of matrices is much quicker.
+FEW_DIMS = 16
+
 
 class Kernel(eqx.Module):
     """A positive semi-definite function of two points.
@@ -229,9 +232,20 @@ def checked_bounds(
     return tuple(out)
 
 
-def squared_distance(a: Float[Array, "N D"], b: Float[Array, "M D"]) -> Float[Array, "N M"]:
-    """Return |a_n - b_m|^2: by differences in few dimensions (exact), by the expansion in many (one product)."""
-    if a.shape[1] <= 8:
-        return sum((a[:, None, d] - b[None, :, d]) ** 2 for d in range(a.shape[1]))  # type: ignore[return-value]
+def squared_distance(
+    a: Float[Leaf, "N D"], b: Float[Leaf, "M D"], lengthscale: Float[Leaf, "*d"]
+) -> Float[Array, "N M"]:
+    """Return |(a_n - b_m) / lengthscale|^2: by differences in few dimensions, by the expansion of the square in many.
+
+    Points that coincide have distance 0 whatever the lengthscale: differences are taken before they are scaled (a
+    compiler may fuse a * scale - b * scale to something that is not 0), and of the expansion what lies below its own
+    rounding is taken for 0.
+    """
+    scale = jnp.broadcast_to(1 / lengthscale, (a.shape[1],))
+    if a.shape[1] <= FEW_DIMS:
+        # the dimensions first: rows of the result are then computed side by side, and one dimension compiles as many do
+        return jnp.sum(((a.T[:, :, None] - b.T[:, None, :]) * scale[:, None, None]) ** 2, axis=0)
+    a, b = a * scale, b * scale
     norms = jnp.sum(a * a, 1)[:, None] + jnp.sum(b * b, 1)[None, :]
-    return jnp.maximum(norms - 2 * a @ b.T, 0)
+    r2 = norms - 2 * a @ b.T
+    return jnp.where(r2 > 8 * jnp.finfo(r2.dtype).eps * norms, r2, 0)

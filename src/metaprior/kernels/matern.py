@@ -62,6 +62,6 @@ class Matern52(_Matern):
 
 
 def _root(r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    # sqrt has no derivative at 0: zero distances take a constant branch
-    positive = r2 > 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, r2, 1)), 0)
+    # sqrt has no derivative at 0. No branch by r2 > 0: a compiler may compute r2 twice, once with fused products, and
+    # where one is 0 and the other is not, the two halves of a branch disagree
+    return jnp.sqrt(jnp.maximum(r2, jnp.finfo(r2.dtype).eps ** 2))

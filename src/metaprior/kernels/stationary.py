@@ -64,7 +64,7 @@ class Stationary(HyperKernel):
 
     def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return h(|(a - b) / lengthscale|)."""
-        return self.of_squared_distance(squared_distance(a / self.lengthscale, b / self.lengthscale))
+        return self.of_squared_distance(squared_distance(a, b, self.lengthscale))
 
     def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return ones."""

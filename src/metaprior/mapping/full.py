@@ -23,6 +23,9 @@ from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes, take
 from metaprior.numerics import jittered_cholesky
 
+#: Rows of the larger factor of a draw: more take a second a draw, and hours a fit.
+MOST_ROWS = 4000
+
 
 class Full(Conditional):
     """Jointly Gaussian weights given z; `jitter` is that of the grid's factors."""
@@ -36,7 +39,13 @@ class Full(Conditional):
 
     def _grid(self, mapping: Mapping, wires: Sequence[Wire]) -> tuple[int, int]:
         extra = mapping.num_inducing
-        return sum(len(w.inputs) for w in wires) + extra, sum(len(w.outputs) for w in wires) + extra
+        sides = sum(len(w.inputs) for w in wires) + extra, sum(len(w.outputs) for w in wires) + extra
+        if max(sides) > MOST_ROWS:
+            raise ValueError(
+                f"conditional='full': expected at most {MOST_ROWS} units and inducing codes at one end of the layers: "
+                f"their covariance is factored in every draw; got {max(sides)}. Take conditional='pathwise'."
+            )
+        return sides
 
     def _shapes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> list[tuple[int, ...]]:
         depth = 1 if input_kernel is None else mapping.num_inducing

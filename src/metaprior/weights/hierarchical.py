@@ -26,6 +26,8 @@ from metaprior.weights.point import ExplicitDraw, gaussian_log_density
 #: sigma_w at the centre of its prior, relative to a layer's scale.
 WEIGHT_NOISE = 0.1
 JITTER = 1e-6
+#: Weights whose covariance is factored at every step of a chain.
+MOST_WEIGHTS = 2000
 
 
 class HierarchicalMetaGP(WeightModel):
@@ -57,6 +59,11 @@ class HierarchicalMetaGP(WeightModel):
         """Start from a draw of the prior, hyper-parameters at their centres."""
         wires = network.wires
         num_weights = sum(w.num_weights for w in wires)
+        if num_weights > MOST_WEIGHTS:
+            raise ValueError(
+                f"prior='metagp': expected at most {MOST_WEIGHTS} weights, whose covariance is factored at every step; "
+                f"got {num_weights}. Take fewer features or units, or prior='normal'."
+            )
         kernel = weight_kernel.bound_to(latent_dim)
         log_scale = np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in wires])
         log_noise = np.asarray(np.log(WEIGHT_NOISE))
@@ -73,6 +80,11 @@ class HierarchicalMetaGP(WeightModel):
             inputs=Fixed(np.zeros((0, 0)) if input_kernel is None else np.asarray(inputs)),
             wires=wires,
         )
+
+    @property
+    def start_jitter(self) -> float:
+        """The relative jitter that its factorisation starts from."""
+        return JITTER
 
     def hypers(self) -> tuple[Any, ...]:
         """Return all hyper-parameters, in the order of `centres`."""
