@@ -333,17 +333,17 @@ def _log_prob(likelihood: Likelihood, f: Float[Array, "S B K"], y: Float[Array, 
 
 
 @compiled
-def _cdf(likelihood: OutputLikelihood, f: Float[Array, "S B K"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
+def _cdf(likelihood: OutputLikelihood, f: Float[Array, "S B F"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
     return jnp.mean(likelihood.cdf(f, y[None]), 0)
 
 
 @compiled
-def _crps(likelihood: OutputLikelihood, f: Float[Array, "S B K"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
+def _crps(likelihood: OutputLikelihood, f: Float[Array, "S B F"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
     return likelihood.mixture_crps(f, y)
 
 
 @compiled
-def _quantile(likelihood: OutputLikelihood, f: Float[Array, "S B K"], level: Leaf) -> Float[Array, "B K"]:
+def _quantile(likelihood: OutputLikelihood, f: Float[Array, "S B F"], level: Leaf) -> Float[Array, "B K"]:
     """Invert the mixture's distribution function between the draws' own quantiles, which enclose it."""
     each = likelihood.from_uniform(f, jnp.full((likelihood.num_outputs(f),), level, f.dtype))
     low, high = jnp.min(each, 0) - 1e-9, jnp.max(each, 0) + 1e-9
