@@ -209,7 +209,7 @@ def test_parameter_error_names_the_parameter_and_what_is_expected(estimator, nam
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("likelihood", "cauchy", "expected one of .*'gaussian', 'heteroscedastic', 'student_t', 'poisson'.*; got 'cauchy'"),
+        ("likelihood", "cauchy", "expected one of .*'heteroscedastic', 'student_t', 'poisson'.*; got 'cauchy'"),
         ("noise_hold", 1.5, "expected a number from 0 to 1, or None; got 1.5"),
         ("noise", -1.0, "expected a positive number, or one a target; got -1.0"),
         ("noise", [0.1, 0.2], "expected a positive number, or one a target; got"),
