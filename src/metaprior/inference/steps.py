@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import optax
 from jax.sharding import Mesh
 from jax.typing import DTypeLike
-from jaxtyping import Array, Int
+from jaxtyping import Array, Int, PyTree
 
 from metaprior.compilation import compiled
 from metaprior.inference.data import Data, Draws, choose_batch
@@ -43,7 +43,7 @@ class State(eqx.Module):
     """Where a run is."""
 
     model: Model
-    optimiser: optax.OptState
+    optimiser: PyTree
     step: Int[Array, ""]
 
 
@@ -54,7 +54,7 @@ def start_state(model: Model, optimiser: optax.GradientTransformation, dtype: DT
 
 
 @compiled
-def _start_optimiser(optimiser: optax.GradientTransformation, model: Model) -> optax.OptState:
+def _start_optimiser(optimiser: optax.GradientTransformation, model: Model) -> PyTree:
     return optimiser.init(eqx.filter(model, eqx.is_inexact_array))
 
 
