@@ -215,10 +215,10 @@ def test_point_weights_are_looked_at_from_the_first_stretch_on():
 def test_the_prior_of_point_weights_counts_from_the_first_step_and_their_noise_is_free(name):
     model, start = getattr(baselines, f"{name}Regressor")(), jnp.zeros(())
     assert model._recipe().kl_weight(start) == model._recipe().temperature(start) == 1
-    model._taken(X, Y[:, 0])
-    assert np.array_equal(model._likelihood().log_noise, np.zeros(1))  # where nothing is explained yet
-    assert model._likelihood().release_times().log_noise == 0
-    held = model.set_params(noise_hold=0.5)._likelihood()
+    free = model._taken(X, Y[:, 0])[2]
+    assert np.array_equal(free.log_noise, np.zeros(1))  # where nothing is explained yet
+    assert free.release_times().log_noise == 0
+    held = model.set_params(noise_hold=0.5)._taken(X, Y[:, 0])[2]
     assert held.release_times().log_noise == 0.5
     assert held.log_noise < np.log(0.2)  # a noise that is held is held small
 

@@ -242,6 +242,29 @@ def test_an_unknown_period_starts_from_the_data():
 
 
 @pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (kernels.RBF(), 0.35),
+        ("matern52", 0.35),
+        (kernels.RBF(fixed=("lengthscale",)), 1.0),
+        (kernels.RBF(3.0), 3.0 / X.std(axis=0)),
+    ],
+    ids=["usual", "by name", "fixed", "given"],
+)
+def test_the_lengthscale_of_an_input_kernel_starts_short_unless_it_is_given(kernel, expected):
+    model = MetaGPRegressor(**{**SMALL, "max_iter": 1, "learning_rate_init": 1e-12}, input_kernel=kernel).fit(X, Y)
+    lengthscale = np.asarray(model.input_kernel_.lengthscale) / model.x_scale_
+    np.testing.assert_allclose(lengthscale, np.broadcast_to(expected, lengthscale.shape), rtol=1e-5)
+
+
+def test_the_parts_of_an_input_kernel_start_at_one_unit():
+    kernel = kernels.RBF() * kernels.Periodic(2.0)
+    model = MetaGPRegressor(**{**SMALL, "max_iter": 1, "learning_rate_init": 1e-12}, input_kernel=kernel).fit(X, Y)
+    (long,) = [part for part in model.input_kernel_.children().values() if isinstance(part, kernels.RBF)]
+    np.testing.assert_allclose(np.asarray(long.lengthscale), model.x_scale_, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
     ("options", "hold"),
     [({}, 0.8), ({"input_kernel": "rbf", "noise_hold": None}, 0.5), ({"noise_hold": 0.3}, 0.3)],
 )

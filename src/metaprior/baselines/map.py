@@ -63,9 +63,8 @@ class PointRegressorPart(RegressorPart):
     def _noise_hold(self) -> float:
         return 0.0
 
-    def _log_noise(self) -> np.ndarray:
-        free = self.noise is None and self._hold() == 0
-        return np.zeros(self.y_scale_.shape) if free else super()._log_noise()
+    def _start_noise(self, X: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        return np.ones(targets.shape[1]) if self._hold() == 0 else super()._start_noise(X, targets)
 
 
 @dataclass(eq=False, repr=False)

@@ -4,10 +4,10 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from metaprior.baselines.measured_noise import MeasuredNoisePart
 from metaprior.estimators.base import Problem, VariationalEstimator
 from metaprior.estimators.checks import expect
 from metaprior.estimators.classifier import ClassifierPart
-from metaprior.estimators.regressor import RegressorPart
 from metaprior.networks import Dense
 from metaprior.weights import MetaNN, WeightModel
 
@@ -39,7 +39,7 @@ class MetaNNEstimator(VariationalEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class MetaNNRegressor(RegressorPart, MetaNNEstimator):
+class MetaNNRegressor(MeasuredNoisePart, MetaNNEstimator):
     """Regression by a network whose weights come from a small network on their codes.
 
     Parameters that are not named here are those of `metaprior.MetaGPRegressor`.

@@ -5,9 +5,9 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from metaprior.baselines.map import NormalPriorEstimator
+from metaprior.baselines.measured_noise import MeasuredNoisePart
 from metaprior.estimators.base import Problem, VariationalEstimator
 from metaprior.estimators.classifier import ClassifierPart
-from metaprior.estimators.regressor import RegressorPart
 from metaprior.networks import Dense
 from metaprior.weights import MeanField, WeightModel
 
@@ -23,7 +23,7 @@ class MFVIEstimator(NormalPriorEstimator, VariationalEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class MFVIRegressor(RegressorPart, MFVIEstimator):
+class MFVIRegressor(MeasuredNoisePart, MFVIEstimator):
     """Regression by a Bayesian network with a mean-field Gaussian posterior.
 
     Training draws pre-activations (local reparameterisation), prediction draws weights. Parameters that are not named

@@ -4,6 +4,22 @@ import numpy as np
 
 from metaprior.estimators.period import starting_periods
 from metaprior.kernels import Kernel
+from metaprior.kernels.stationary import Stationary
+
+#: Where the lengthscale of a network's input kernel starts, in standard deviations of the inputs. Weights that change
+#: slowly with x leave the fast changes to the network; a start that is too long ends there, with a lower bound and a
+#: network that is sure of itself outside the data. Lengthscales grow more easily than they shrink.
+START_LENGTHSCALE = 0.35
+
+
+def input_kernel_for(kernel: Kernel, x: np.ndarray, targets: np.ndarray, scale: np.ndarray, peak: int = 0) -> Kernel:
+    """Return a network's input kernel for inputs divided by `scale`: one that stands alone starts short.
+
+    Parts of a sum or a product do not: a short one would hide a period that it is multiplied with.
+    """
+    if isinstance(kernel, Stationary):
+        kernel = kernel.starting_at(START_LENGTHSCALE)
+    return for_standardised(kernel, x, targets, scale, peak)
 
 
 def for_standardised(kernel: Kernel, x: np.ndarray, targets: np.ndarray, scale: np.ndarray, peak: int = 0) -> Kernel:

@@ -13,7 +13,7 @@ from metaprior.estimators.base import Problem, VariationalEstimator, expect_auto
 from metaprior.estimators.checkpoints import Place
 from metaprior.estimators.checks import is_whole
 from metaprior.estimators.classifier import ClassifierPart
-from metaprior.estimators.data_kernel import for_standardised
+from metaprior.estimators.data_kernel import input_kernel_for
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.estimators.together import trained_together
 from metaprior.inference import Draws, Fit
@@ -175,7 +175,7 @@ class MetaGPEstimator(VariationalEstimator):
             if kernel.unknown_periods():
                 raise ValueError("input_kernel: with an input_projection, give the period (in projected units).")
             return kernel
-        return for_standardised(kernel, problem.x, problem.targets, self.x_scale_, problem.start)
+        return input_kernel_for(kernel, problem.x, problem.targets, self.x_scale_, problem.start)
 
     def _num_inducing(self, spec: MetaGPSpec, wires: Sequence[Wire], num_rows: int) -> int:
         """Return the number of inducing codes; no mapping needs more than it has codes of weights (at every row)."""

@@ -65,9 +65,10 @@ class GaussianRegressorPart(RegressorMixin, Estimator):
         elif columns.shape[1] != len(self.y_scale_):
             expected, got = len(self.y_scale_), columns.shape[1]
             raise ValueError(f"warm_start: expected {expected} targets, as in the last fit; got {got}.")
-        likelihood = self._likelihood()
+        targets = (columns - self.y_offset_) / self.y_scale_
+        likelihood = self._likelihood(np.log(self._noise_level(X, targets)))
         self._flat = flat
-        return X, (columns - self.y_offset_) / self.y_scale_, likelihood, likelihood.num_functions(columns.shape[1])
+        return X, targets, likelihood, likelihood.num_functions(columns.shape[1])
 
     def _check_targets(self, columns: np.ndarray) -> None:
         """Say so where targets are not of the kind that the likelihood knows; any number is Gaussian."""
@@ -80,20 +81,23 @@ class GaussianRegressorPart(RegressorMixin, Estimator):
         """Return the offset and the scale of every target."""
         return standard_units(columns)
 
-    def _likelihood(self) -> Likelihood:
-        """Return p(y | f) before the fit, in standardised units."""
-        return Gaussian(self._log_noise(), self.noise is None, self._hold())
+    def _likelihood(self, log_noise: np.ndarray) -> Likelihood:
+        """Return p(y | f) before the fit, in standardised units, with the noise of every target."""
+        return Gaussian(log_noise, self.noise is None, self._hold())
 
-    def _log_noise(self) -> np.ndarray:
-        """Return the logarithm of the noise, given or at its start, in standardised units."""
-        level = np.full(self.y_scale_.shape, START_NOISE)
-        if self.noise is not None:
-            values: np.ndarray = np.atleast_1d(np.asarray(self.noise))
-            right = values.ndim == 1 and values.size in (1, level.size) and all(is_number(v) and v > 0 for v in values)
-            if not right:
-                raise ValueError(f"noise: expected a positive number, or one a target; got {self.noise!r}.")
-            level = values.astype(np.float64) / self.y_scale_
-        return np.log(level)
+    def _noise_level(self, X: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Return the noise of every target, given or at its start, in standardised units."""
+        if self.noise is None:
+            return self._start_noise(X, targets)
+        values: np.ndarray = np.atleast_1d(np.asarray(self.noise))
+        fits = values.ndim == 1 and values.size in (1, targets.shape[1])
+        if not (fits and all(is_number(v) and v > 0 for v in values)):
+            raise ValueError(f"noise: expected a positive number, or one a target; got {self.noise!r}.")
+        return np.asarray(values.astype(np.float64) / self.y_scale_)
+
+    def _start_noise(self, X: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Return where a learned noise starts, for standardised targets."""
+        return np.full(targets.shape[1], START_NOISE)
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Predict the mean of y, and its standard deviation if asked.
@@ -135,7 +139,7 @@ class RegressorPart(GaussianRegressorPart):
             return np.zeros(columns.shape[1]), np.ones(columns.shape[1])
         return super()._target_units(columns)
 
-    def _likelihood(self) -> Likelihood:
+    def _likelihood(self, log_noise: np.ndarray) -> Likelihood:
         known = ("gaussian", "heteroscedastic", "student_t", "poisson")
         if self.likelihood not in known:
             raise ValueError(f"likelihood: expected one of {known}; got {self.likelihood!r}.")
@@ -144,10 +148,10 @@ class RegressorPart(GaussianRegressorPart):
         if self.likelihood == "heteroscedastic":
             right = self.noise is None
             expect("noise", self.noise, "None with likelihood='heteroscedastic', which learns it", right)
-            return Heteroscedastic.initial(self._log_noise(), self._hold())
+            return Heteroscedastic.initial(log_noise, self._hold())
         if self.likelihood == "student_t":
-            return StudentT(self._log_noise(), np.asarray(np.log(3.0)), self.noise is None, self._hold())
-        return super()._likelihood()
+            return StudentT(log_noise, np.asarray(np.log(3.0)), self.noise is None, self._hold())
+        return super()._likelihood(log_noise)
 
     def _hold(self) -> float:
         hold = self.noise_hold

@@ -23,7 +23,8 @@ from metaprior.numerics import cosine
 class Stationary(HyperKernel):
     """A kernel of the distance scaled by one lengthscale a dimension (ARD), with unit variance.
 
-    `lengthscale=None` means one unit of the (standardised) inputs; a given value is in the units of the data.
+    `lengthscale=None` means one unit of the (standardised) inputs, less where it is the whole input kernel of a network
+    (`metaprior.estimators.data_kernel`); a given value is in the units of the data.
     """
 
     log_lengthscale: Leaf
@@ -86,6 +87,12 @@ class Stationary(HyperKernel):
     def per_dimension(self) -> tuple[str, ...]:
         """One lengthscale a dimension."""
         return ("lengthscale",)
+
+    def starting_at(self, lengthscale: float) -> "Stationary":
+        """Return the kernel with a lengthscale (standardised) where none was given and it is to be learned."""
+        if self.given or "lengthscale" in self.fixed:
+            return self
+        return self.with_leaves({"lengthscale": np.full_like(self.log_lengthscale, np.log(lengthscale))})
 
     def standardised(self, scale: np.ndarray) -> "Stationary":
         """Convert a given lengthscale; the default is one standardised unit already."""
