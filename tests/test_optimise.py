@@ -526,5 +526,5 @@ def test_hartmann_6_is_brought_lower_than_random_points_bring_it():
 
 @pytest.mark.slow
 def test_knowing_the_period_pays_on_a_periodic_function():
-    periodic, seeds = default_surrogate(Periodic(PERIOD, fixed=("period",))), range(100, 110)
+    periodic, seeds = default_surrogate(Periodic(PERIOD, fixed=("period",))), range(200, 210)
     assert pays(regrets(RIPPLES, 30, seeds), regrets(RIPPLES, 30, seeds, surrogate=periodic))
