@@ -1,7 +1,8 @@
 """Fit with checkpoints and be killed by SIGKILL at a chosen event: OUT FOLDER KIND EVENT NUMBER.
 
 Events are the moments of writing a checkpoint (before the temporary file, after its content, before and after the
-rename) and the end of a stretch; at the NUMBER-th EVENT the process kills itself. NUMBER 0 never does.
+rename), the end of a stretch of training and the beginning of one of chains; at the NUMBER-th EVENT the process kills
+itself. NUMBER 0 never does.
 """
 
 import os
@@ -11,8 +12,8 @@ import sys
 import numpy as np
 
 from metaprior import MetaGPClassifier, MetaGPRegressor, saving
-from metaprior.baselines import EnsembleRegressor, LaplaceRegressor
-from metaprior.inference import training
+from metaprior.baselines import EnsembleRegressor, HMCRegressor, LaplaceRegressor
+from metaprior.inference import nuts, training
 
 KINDS = {
     "local": MetaGPRegressor((4,), input_kernel="rbf", num_inducing=6, max_iter=800, random_state=0),
@@ -23,6 +24,7 @@ KINDS = {
     "classes": MetaGPClassifier((4,), num_inducing=6, max_iter=400, random_state=0),
     "ensemble": EnsembleRegressor((4,), num_members=3, max_iter=300, random_state=0),
     "laplace": LaplaceRegressor((4,), max_iter=400, random_state=0),
+    "sampler": HMCRegressor((2,), num_warmup=150, num_samples=250, num_chains=2, max_tree_depth=4, random_state=0),
 }
 
 
@@ -37,6 +39,8 @@ def die_at(event: str, number: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     make, replace, flush, finite = saving.tempfile.mkstemp, os.replace, os.fsync, training._finite
+    advance = nuts._advance
+    nuts._advance = lambda *a: (happened("transitions"), advance(*a))[1]
     saving.tempfile.mkstemp = lambda *a, **k: (happened("before"), make(*a, **k))[1]
     os.fsync = lambda *a: (happened("written"), flush(*a))[1]
     os.replace = lambda *a: (happened("unnamed"), replace(*a), happened("renamed"))[1]
@@ -55,7 +59,8 @@ def main(out: str, folder: str, kind: str, event: str, number: str) -> None:
     kept = {"mean": predictive.probabilities if kind == "classes" else predictive.mean}
     if kind != "classes":
         kept["std"] = predictive.std
-    np.savez(out, elbo=model.elbo_history_, steps=model.n_iter_, **kept)
+    history = model.log_joint_history_ if kind == "sampler" else model.elbo_history_
+    np.savez(out, elbo=history, steps=model.n_iter_, **kept)
 
 
 if __name__ == "__main__":

@@ -72,6 +72,13 @@ def test_every_kind_of_fit_survives_being_killed_often(tmp_path, kind):
     killed_again_and_again(tmp_path, kind, [("renamed", 1), ("stretch", 2), ("written", 2), ("unnamed", 2)])
 
 
+@pytest.mark.slow
+def test_killed_chains_go_on_and_end_with_the_same_bits(tmp_path):
+    """In the warm-up, before the first checkpoint and after it, and among the samples."""
+    points = [("transitions", 2), ("renamed", 1), ("transitions", 3), ("unnamed", 1), ("written", 2)]
+    killed_again_and_again(tmp_path, "sampler", points)
+
+
 def small(**parameters) -> MetaGPRegressor:
     return MetaGPRegressor((3,), **{"num_inducing": 4, "max_iter": 200, "random_state": 0} | parameters)
 

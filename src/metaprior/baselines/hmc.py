@@ -13,7 +13,7 @@ import numpy as np
 
 from metaprior.baselines.members import MembersEstimator
 from metaprior.estimators.base import Problem, as_numpy
-from metaprior.estimators.checkpoints import Place, refuse_place
+from metaprior.estimators.checkpoints import Checkpoint, Place, digest_of
 from metaprior.estimators.checks import expect, is_number
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.progress import progress_bar
@@ -79,7 +79,6 @@ class HMCEstimator(MembersEstimator):
         place: Place | None = None,
     ) -> None:
         """Sample: every chain from its own random start, moved uphill a little."""
-        refuse_place(self, place)
         require_numpyro()
         seed, problem = self._begun(x, targets, likelihood, num_functions)
         seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.num_chains)).tolist()
@@ -90,11 +89,12 @@ class HMCEstimator(MembersEstimator):
             data = make_data(problem.x_unit, targets, dtype=np.dtype(self.dtype).type)
             recipe = Recipe(num_steps=START_STEPS, learning_rate=0.01, kl_starts=-1.0, kl_full=0.0)
             models = [self._started(problem, own) for own in seeds]
+            keeper = None if place is None else Checkpoint(place, digest_of(models, data, settings, (), seed))
             starts = [
                 train(model, data, make_key(own), recipe=recipe).model for model, own in zip(models, seeds, strict=True)
             ]
             with progress_bar(self.verbose) as listener:
-                samples = sample(starts, data, make_key(seed), settings, listener)
+                samples = sample(starts, data, make_key(seed), settings, listener, keeper)
         self._keep_samples(samples, seed, problem.x_unit)
 
     def _keep_samples(self, samples: Samples, seed: int, x_unit: np.ndarray) -> None:

@@ -14,8 +14,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from metaprior.inference import Data, Draws, Recipe, Snapshot
-from metaprior.model import Model
+from metaprior.inference import Data, Snapshot
 from metaprior.saving import write_atomically
 
 #: The version of the format; a reader refuses others.
@@ -53,8 +52,8 @@ def refuse_place(estimator: object, place: Place | None) -> None:
         )
 
 
-def digest_of(model: Model, data: Data, recipe: Recipe, draws: Draws, seed: int) -> str:
-    """Return a digest of all that a run begins with."""
+def digest_of(model: Any, data: Data, recipe: tuple, draws: tuple, seed: int) -> str:
+    """Return a digest of all that a run begins with: a model or several, the data, how it goes, and its seed."""
     digest = hashlib.sha256(repr((tuple(map(float, recipe)), tuple(draws), int(seed))).encode())
     for leaf in jax.tree.leaves((eqx.filter(model, eqx.is_array), data)):
         array = np.ascontiguousarray(leaf)

@@ -4,8 +4,9 @@ from metaprior.inference.data import Data, Draws, make_data
 from metaprior.inference.devices import row_mesh
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
 from metaprior.inference.recipe import Recipe
+from metaprior.inference.snapshots import Snapshot
 from metaprior.inference.steps import ADAM
-from metaprior.inference.training import ConvergenceTrouble, Fit, Progress, Snapshot, train, train_many
+from metaprior.inference.training import ConvergenceTrouble, Fit, Progress, train, train_many
 
 __all__ = [
     "ADAM",

@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, Key
 from metaprior.compilation import compiled
 from metaprior.inference.data import Data
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
+from metaprior.inference.snapshots import Keeper, Snapshot, filled, numbered
 from metaprior.inference.training import Progress
 from metaprior.model import Model, release_times
 from metaprior.noise import Noise
@@ -137,8 +138,12 @@ def sample(
     key: Key[Array, ""],
     settings: Settings,
     listener: Callable[[Progress], None] | None = None,
+    keeper: Keeper | None = None,
 ) -> Samples:
-    """Run one chain from every start."""
+    """Run one chain from every start.
+
+    A `keeper` keeps snapshots of the chains; where it has one, they go on from there and end with the same bits.
+    """
     dtype = data.x.dtype
     typed = [
         jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype) if eqx.is_inexact_array_like(leaf) else leaf, model)
@@ -149,7 +154,11 @@ def sample(
     batch = Batch(data.x, data.y, data.weight)
     keys = jax.random.split(jax.random.wrap_key_data(jax.random.key_data(key).ravel()[:2]), len(starts))
     states = _begin(positions, rest, keys, batch, settings)
-    total, done, begun, kept = settings.num_warmup + settings.num_samples, 0, time.perf_counter(), []
+    total, begun = settings.num_warmup + settings.num_samples, time.perf_counter()
+    done, kept = 0, list[dict[str, Any]]()
+    if keeper is not None and (known := keeper.load()) is not None:
+        states, done, kept = _gone_on(known, states)
+    last = done
     while done < total:
         limit = settings.num_warmup if done < settings.num_warmup else total
         count = min(STRETCH, limit - done)
@@ -161,7 +170,23 @@ def sample(
         if listener is not None:
             terms = {"log_joint": float(seen["log_joint"].mean()), "tree": float(seen["steps"].mean())}
             listener(Progress(done, total, terms, time.perf_counter() - begun))
+        if keeper is not None and (done == total or done - last >= keeper.every):
+            keeper.save(_snapshot(states, done, kept))
+            last = done
     return _gathered(kept, rest, len(starts))
+
+
+def _snapshot(states: Any, done: int, kept: list[dict[str, Any]]) -> Snapshot:
+    """Return all that the chains need to go on: where they are, and what they have seen since the warm-up."""
+    seen = numbered("seen", jax.tree.map(lambda *leaves: np.concatenate(leaves), *kept)) if kept else {}
+    return Snapshot(numbered("state", states) | seen, {"done": done})
+
+
+def _gone_on(known: Snapshot, states: Any) -> tuple[Any, int, list[dict[str, Any]]]:
+    """Return the states, transitions and records of a snapshot."""
+    states = filled("state", states, known.arrays)
+    kept = [jax.tree.map(np.asarray, filled("seen", _seen(states), known.arrays))] if "seen 0" in known.arrays else []
+    return states, known.numbers["done"], kept
 
 
 def _gathered(kept: list[dict[str, Any]], rest: Model, num_chains: int) -> Samples:

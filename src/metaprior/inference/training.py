@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -25,6 +25,7 @@ from metaprior.inference import steps
 from metaprior.inference.data import Data, Draws, padded
 from metaprior.inference.devices import placed, replicated
 from metaprior.inference.recipe import Recipe
+from metaprior.inference.snapshots import Keeper, Snapshot, filled, numbered
 from metaprior.inference.steps import STRETCH, adam_for, stacked_states, start_state, state_of
 from metaprior.model import Model
 
@@ -60,26 +61,6 @@ class Fit(NamedTuple):
     retreats: int
     jitter: float
     converged: bool
-
-
-class Snapshot(NamedTuple):
-    """All that a run needs to go on: arrays and plain numbers, by name."""
-
-    arrays: dict[str, np.ndarray]
-    numbers: dict[str, Any]
-
-
-@runtime_checkable
-class Keeper(Protocol):
-    """What keeps a run's snapshots: `save` after every so many steps, `load` before the first."""
-
-    every: int
-
-    def save(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot in place of the last."""
-
-    def load(self) -> Snapshot | None:
-        """Return the last snapshot, None where there is none."""
 
 
 @dataclasses.dataclass
@@ -337,7 +318,7 @@ class _Kept:
 
 def snapshot_of(program: _Alone, run: Run, rule: StopRule | None) -> Snapshot:
     """Return all that a run needs to go on."""
-    arrays = _numbered("state", program.state) | _numbered("kept", getattr(rule, "kept", None))
+    arrays = numbered("state", program.state) | numbered("kept", getattr(rule, "kept", None))
     arrays["key"] = np.asarray(jax.random.key_data(run.key))
     terms = joined(run.history)
     arrays |= {f"term {name}": values for name, values in terms.items() if name != "elbo"}
@@ -349,35 +330,17 @@ def snapshot_of(program: _Alone, run: Run, rule: StopRule | None) -> Snapshot:
 
 def _go_on_from(known: Snapshot, program: _Alone, run: Run, rule: StopRule | None) -> None:
     """Put a run where a snapshot was taken."""
-    state = _filled("state", program.state, known.arrays)
+    state = filled("state", program.state, known.arrays)
     program.state = state if program.mesh is None else replicated(state, program.mesh)
     run.key = jax.random.wrap_key_data(jnp.asarray(known.arrays["key"]), impl=jax.random.key_impl(run.key))
     run.backoff, run.retreats = known.numbers["backoff"], known.numbers["retreats"]
     terms = {name.removeprefix("term "): a for name, a in known.arrays.items() if name.startswith("term ")}
     run.history = [terms] if program.step() else []
     if rule is not None and known.numbers["rule"]:
-        kept = _filled("kept", state.model, known.arrays) if "kept 0" in known.arrays else None
+        kept = filled("kept", state.model, known.arrays) if "kept 0" in known.arrays else None
         rule.resume(known.numbers["rule"], kept)  # type: ignore[attr-defined]
     if known.numbers["converged"]:
         run.end(_model_at_end(program, 0, rule), converged=True)
-
-
-def _numbered(name: str, tree: Any) -> dict[str, np.ndarray]:
-    """Return the arrays of a tree, each named by its place."""
-    leaves = jax.tree.leaves(eqx.filter(tree, _is_array))
-    return {f"{name} {i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
-
-
-def _filled(name: str, tree: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """Return a tree with the arrays that `_numbered` gave."""
-    old, static = eqx.partition(tree, _is_array)
-    leaves, structure = jax.tree.flatten(old)
-    new = [jnp.asarray(arrays[f"{name} {i}"]) for i in range(len(leaves))]
-    return eqx.combine(jax.tree.unflatten(structure, new), static)
-
-
-def _is_array(leaf: Any) -> bool:
-    return hasattr(leaf, "dtype")
 
 
 def _retreated(program: _Program, new: Any, records: Sequence[History], runs: Sequence[Run], step: int) -> bool:
