@@ -57,5 +57,5 @@ def _ripples(x: np.ndarray) -> float:
 BRANIN = Objective(_branin, ((-5.0, 10.0), (0.0, 15.0)), 0.39788735772973816)
 #: Six local minima in six dimensions.
 HARTMANN6 = Objective(_hartmann6, ((0.0, 1.0),) * 6, -3.322368011391339)
-#: 48 equal wells.
-RIPPLES = Objective(_ripples, ((0.0, 10.4), (0.0, 11.4)), 0.0)
+#: 1200 equal wells, forty periods by thirty: who does not know of them has little to hold on to.
+RIPPLES = Objective(_ripples, ((0.0, 52.0), (0.0, 57.0)), 0.0)
