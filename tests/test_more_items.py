@@ -8,7 +8,9 @@ from metaprior.datasets import Split
 from metaprior.experiments import (
     active_toy,
     active_uci,
+    images,
     misspecified,
+    mnist_ood,
     multitask,
     scaling,
     uci_regression,
@@ -222,6 +224,29 @@ def test_active_learning_agrees_only_where_it_is_clearly_below_random(seeds):
     assert outcomes(item, numbers(1.0, 1.0), seeds=seeds) == ["worse", "worse", "agrees"]
     evidence = [v.evidence for v in item.judge(results_of(item, numbers(1.2, 1.0), seeds=seeds))]
     assert evidence[0].startswith("random is below active")
+
+
+@pytest.mark.parametrize(
+    ("lead", "outcome", "evidence"),
+    [
+        ([0.01, 0.02, 0.03, 0.02], "agrees", "above all of them on 5 of 5"),
+        ([0.01, -0.005, 0.02, -0.015], "agrees", "by two standard errors on 0 (none)"),
+        ([0.0, 0.0, 0.0, 0.0], "worse", "above all of them on 0 of 5 (none)"),
+        ([-0.01, 0.005, -0.02, 0.01], "worse", "above all of them on 0 of 5 (none)"),
+    ],
+    ids=["clearly", "in the mean", "equal", "below"],
+)
+def test_a_detector_is_above_its_rivals_in_the_mean_and_its_errors_are_told(lead, outcome, evidence):
+    def numbers(method, seed):
+        ours = method == images.OURS
+        scores = {f"auroc_{name}": 0.9 + (lead[seed] if ours else 0.0) for name in images.OUTSIDE}
+        return {**scores, "accuracy": 0.97}
+
+    config = {**mnist_ood.ITEM.presets["smoke"], "seeds": 4}
+    runs = [Run(m, s, Outcome(numbers(m, s)), 1.0) for m in mnist_ood.ITEM.methods(config) for s in range(4)]
+    verdict = mnist_ood.judge(Results(config, runs))[1]
+    assert verdict.outcome == outcome
+    assert evidence in verdict.evidence
 
 
 def test_active_differences_within_two_errors_do_not_count():

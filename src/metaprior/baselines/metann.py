@@ -52,6 +52,8 @@ class MetaNNRegressor(MeasuredNoisePart, MetaNNEstimator):
         Hidden units of the mapping from code to weight.
     weight_noise : {"gaussian", "implicit"}, default="gaussian"
         Whether a weight given its code is Gaussian, or the mapping has a noise input of its own.
+    noise_hold : float, default=None
+        As for `MFVIRegressor`.
     """
 
 

@@ -33,6 +33,9 @@ class MFVIRegressor(MeasuredNoisePart, MFVIEstimator):
     ----------
     prior_scale : float, default=1.0
         Standard deviation of the prior of every weight, inputs and targets being standardised.
+    noise_hold : float, default=None
+        The part of training for which a learned noise level is held at its start, half of what neighbouring rows
+        differ by; None: 0.8.
     """
 
 
