@@ -311,7 +311,7 @@ def test_info_reads_what_python_saved_and_predict_says_why_it_cannot(by_hand, ru
     by_hand.save(tmp_path / "m")
     code, out, _ = run("info", tmp_path / "m")
     assert code == 0
-    assert "MetaGPRegressor, saved from Python, of 6 features" in out
+    assert "MetaGPRegressor of 6 features, saved from Python by metaprior " in out
     code, _, err = run("predict", tmp_path / "m", folder / "train.csv")
     assert code == 1
     assert "knows no columns of a table" in err
@@ -456,7 +456,9 @@ def test_a_model_file_can_hold_no_other_estimator(folder, run, tmp_path, strange
     """Even with a right digest."""
     header, arrays = _read(folder / "price.metaprior")
     content = json.loads(header["content"])
-    content["params"]["estimator"] = {"estimator": {"class": stranger, "params": {"command": "echo"}, "state": {}}}
+    content["estimator"]["params"]["estimator"] = {
+        "estimator": {"class": stranger, "params": {"command": "echo"}, "state": {}}
+    }
     text = json.dumps(content)
     header = {"format": f"metaprior {FORMAT}", "content": text, "sha256": _digest(text, arrays)}
     save_file(arrays, tmp_path / "m", header)

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import optax
@@ -15,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 import metaprior
 from metaprior import MetaGPClassifier, MetaGPRegressor, Projection, baselines, kernels
-from metaprior.saving import FORMAT, _digest, _read
+from metaprior.saving import FORMAT, _digest, _read, origin
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2))
@@ -228,13 +229,56 @@ def test_a_missing_file_is_named(path):
 )
 def test_a_file_can_name_no_other_class(small, path, stranger):
     """Even with a right digest."""
+    with_state(small, path, evil={"class": stranger, "fields": {"command": "echo"}})
+    with pytest.raises(ValueError, match="does not understand"):
+        metaprior.load(path)
+
+
+@pytest.mark.parametrize("kind", ["_class__", "_setattr__", "_init__", "nothing"])
+def test_a_file_can_name_no_other_kind_of_thing(small, path, kind):
+    with_state(small, path, evil={kind: "arrays", "dtype": "mine"})
+    with pytest.raises(ValueError, match=f"does not understand .unexpected kind '{kind}'"):
+        metaprior.load(path)
+
+
+def test_a_file_of_bottomless_depth_is_refused(small, path):
+    inner = '{"list": [' * 20_000 + "null" + "]}" * 20_000
     small.save(path)
     header, arrays = _read(path)
-    content = json.loads(header["content"])
-    content["state"]["evil"] = {"class": stranger, "fields": {"command": "echo"}}
-    text = json.dumps(content)
-    save_file(arrays, path, {"format": f"metaprior {FORMAT}", "content": text, "sha256": _digest(text, arrays)})
+    text = header["content"].replace('"state": {', f'"state": {{"evil": {inner}, ', 1)
+    save_file(arrays, path, {**header, "content": text, "sha256": _digest(text, arrays)})
     with pytest.raises(ValueError, match="does not understand"):
+        metaprior.load(path)
+
+
+def with_state(model, path, **more):
+    """Save the model with more in its state, and with a right digest."""
+    model.save(path)
+    header, arrays = _read(path)
+    content = json.loads(header["content"])
+    content["estimator"]["state"] |= more
+    text = json.dumps(content)
+    save_file(arrays, path, {**header, "content": text, "sha256": _digest(text, arrays)})
+
+
+# --- other versions -------------------------------------------------------------------
+
+
+def test_a_file_of_the_first_format_loads():
+    """Written by version 0.1.0; the numbers are what it predicted then."""
+    old = Path(__file__).parent / "files" / "format-1.metaprior"
+    assert origin(old) == {"format": 1, "written_by": "0.1.0"}
+    found = metaprior.load(old).predict([[-0.5], [0.0], [0.5]])
+    np.testing.assert_allclose(found, [0.27335185, 0.90084971, 0.85963644], rtol=1e-4)
+
+
+def test_a_file_that_is_not_understood_names_the_version_that_wrote_it(small, path, monkeypatch):
+    monkeypatch.setattr("metaprior.saving.__version__", "0.0.7")
+    small.save(path)
+    monkeypatch.undo()
+    assert origin(path) == {"format": FORMAT, "written_by": "0.0.7"}
+    monkeypatch.setattr("metaprior.saving.named_class", lambda name: {}[name])  # all classes have gone
+    with pytest.raises(ValueError, match=r"written by metaprior 0\.0\.7 .* load it with the version that wrote it"):
         metaprior.load(path)
 
 

@@ -234,6 +234,16 @@ def test_architectures_are_consistent_within_a_tenth_of_the_functions_spread():
     assert found(0.5 + 0.11 * architectures.spread()) == ["worse"]
 
 
+def test_one_run_that_fails_is_not_hidden_by_the_large_error_it_makes():
+    config = architectures.PRESETS["paper"]
+    errors = {name: [0.5] * 5 for name in architectures.methods(config)}
+    errors["100 units, relu"] = [0.5] * 4 + [0.5 + 0.6 * architectures.spread()]
+    runs = [Run(name, i, Outcome({"in_rmse": v}), 1.0) for name, of in errors.items() for i, v in enumerate(of)]
+    (verdict,) = architectures.judge(Results(config, runs))
+    assert verdict.outcome == "worse"
+    assert "100 units, relu" in verdict.evidence.split("too far")[1]
+
+
 def test_the_period_of_the_prediction_must_be_the_set_one():
     numbers = {"trained_period": 1.6, "followed_1": 1.0, "followed_2": 0.5}
     assert words(period_sweep, {period_sweep.METHOD: numbers}, factors=[1.0, 2.0]) == ["agrees", "worse"]

@@ -19,11 +19,29 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
+from metaprior import __version__
 from metaprior.inputs import Projection
 from metaprior.networks.activations import activation_named, name_of_activation
 
-#: The version of the format; a reader refuses later ones.
-FORMAT = 1
+#: The version of the format; a reader refuses later ones and reads earlier ones: 1 had the estimator alone, 2 names the
+#: version of the library that wrote it.
+FORMAT = 2
+#: Files of format 1 do not say which version wrote them: there was one.
+FIRST_VERSION = "0.1.0"
+#: What a plain thing can be, besides null, a whole number, a text and an object of this library.
+KINDS = (
+    "activation",
+    "array",
+    "dict",
+    "estimator",
+    "float",
+    "list",
+    "random_state",
+    "range",
+    "scalar",
+    "texts",
+    "tuple",
+)
 #: Parameters that only training needs and that have no plain form: left out, with a warning.
 ONLY_FOR_TRAINING = ("optimizer",)
 
@@ -131,6 +149,8 @@ class _Reader:
         if "class" in plain:
             return self.instance(plain)
         ((kind, content),) = [(k, v) for k, v in plain.items() if k != "dtype"]
+        if kind not in KINDS:
+            raise ValueError(f"unexpected kind {kind!r}")
         return getattr(self, f"_{kind}")(content, plain.get("dtype"))
 
     def instance(self, plain: dict[str, Any]) -> Any:
@@ -217,7 +237,8 @@ def save(estimator: Any, path: str | os.PathLike, *, overwrite: bool = False) ->
     if target.exists() and not overwrite:
         raise FileExistsError(f"save: {target} exists; give another name, or overwrite=True.")
     writer = _Writer()
-    text = json.dumps(writer.estimator(estimator), sort_keys=True)
+    content = {"estimator": writer.estimator(estimator), "written_by": __version__}
+    text = json.dumps(content, sort_keys=True)
     header = {"format": f"metaprior {FORMAT}", "content": text, "sha256": _digest(text, writer.arrays)}
     write_atomically(target, to_bytes(writer.arrays, metadata=header))
 
@@ -232,16 +253,35 @@ def load(path: str | os.PathLike) -> Any:
     """
     source = Path(path)
     header, arrays = _read(source)
-    text = header["content"]
-    if header.get("sha256") != _digest(text, arrays):
+    if header.get("sha256") != _digest(header["content"], arrays):
         raise ValueError(f"load: {source} was altered after it was written (its digest differs); get another copy.")
+    writer = "of a version that it does not name"
     try:
-        return _Reader(arrays)._estimator(json.loads(text))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        writer, content = _opened(header)
+        return _Reader(arrays)._estimator(content)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
-            f"load: {source} holds what this version of the library does not understand ({error}); load it with the "
-            "version that wrote it."
+            f"load: {source} was written by metaprior {writer} and holds what {__version__}, the version here, does "
+            f"not understand ({error}); load it with the version that wrote it."
         ) from error
+
+
+def origin(path: str | os.PathLike) -> dict[str, Any]:
+    """Return the format of a file that can be loaded, and the version of the library that wrote it."""
+    header, _ = _read(Path(path))
+    return {"format": _format(header), "written_by": _opened(header)[0]}
+
+
+def _format(header: dict[str, str]) -> int:
+    """Return the version of the format, 0 where the file is of another kind."""
+    kind, _, version = header.get("format", "").partition(" ")
+    return int(version) if kind == "metaprior" and version.isdigit() else 0
+
+
+def _opened(header: dict[str, str]) -> tuple[str, dict[str, Any]]:
+    """Return which version wrote the file, and the estimator as plain things."""
+    content = json.loads(header["content"])
+    return (FIRST_VERSION, content) if _format(header) == 1 else (str(content["written_by"]), content["estimator"])
 
 
 def _read(source: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
@@ -258,10 +298,10 @@ def _read(source: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
         raise ValueError(
             f"load: {source} is no file of metaprior, or is not complete ({error}); get another copy."
         ) from error
-    kind, _, version = header.get("format", "").partition(" ")
-    if kind != "metaprior" or not version.isdigit() or "content" not in header:
+    version = _format(header)
+    if not version or "content" not in header:
         raise ValueError(f"load: {source} is a safetensors file, but not one of metaprior.")
-    if int(version) > FORMAT:
+    if version > FORMAT:
         raise ValueError(f"load: {source} has format {version}, this version reads up to {FORMAT}; update metaprior.")
     return header, arrays
 

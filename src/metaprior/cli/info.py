@@ -21,11 +21,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Result:
     """Read the file and describe it."""
-    from metaprior.saving import FORMAT, load
+    from metaprior.saving import load, origin
     from metaprior.tables.model import TableModel
 
     model = load(args.model)
-    data = {"model": args.model, "format": FORMAT}
+    data = {"model": args.model, **origin(args.model)}
     if not isinstance(model, TableModel):
         return _of_estimator(model, data)
     data |= {**described(model), "parameters": _changed(model.estimator)}
@@ -36,8 +36,8 @@ def _of_estimator(model: Any, data: dict[str, Any]) -> Result:
     """Describe an estimator that was saved from Python."""
     features = getattr(model, "n_features_in_", None)
     data |= {"estimator": type(model).__name__, "num_features": features, "parameters": _changed(model)}
-    text = f"{data['model']}: {data['estimator']}, saved from Python, of {features} features\n{_parameters(data)}"
-    return Result(data, text)
+    head = f"{data['model']}: {data['estimator']} of {features} features, saved from Python by metaprior"
+    return Result(data, f"{head} {data['written_by']}\n{_parameters(data)}")
 
 
 def _changed(estimator: Any) -> dict[str, str]:

@@ -10,7 +10,7 @@ from metaprior.experiments.data_regimes import observed
 from metaprior.experiments.figures import regression_grid
 from metaprior.experiments.item import Config, Item, Outcome, Results, Verdict
 from metaprior.experiments.methods import REGRESSORS, as_float32, curve, error_and_nll, fitted
-from metaprior.experiments.verdicts import clearly, is_above, paired, said
+from metaprior.experiments.verdicts import clearly, said
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ PRESETS = {
         "num_units": [20, 50, 100],
         "activations": ["tanh", "relu"],
         "num_rows": 50,
-        "settings": {"noise": 0.5},
+        "settings": {"noise": 0.5, "max_iter": 9000},
     },
     "smoke": {
         "seeds": 1,
@@ -73,11 +73,11 @@ def judge(results: Results) -> list[Verdict]:
         return []
     errors = {row: results.summary(row, "in_rmse") for row in rows}
     best = min(rows, key=lambda row: errors[row].mean)
-    apart = [row for row in rows if is_above(paired(results, row, best, "in_rmse"), CONSISTENT * spread())]
+    apart = [row for row in rows if errors[row].mean - errors[best].mean > CONSISTENT * spread()]
     evidence = "RMSE inside the range of the data: " + "; ".join(f"{row} {said(errors[row])}" for row in rows)
     return [
         clearly(
-            f"Performance is consistent: the RMSE of no architecture is clearly more than {CONSISTENT} standard "
+            f"Performance is consistent: the mean RMSE of no architecture is more than {CONSISTENT} standard "
             "deviations of the function above that of the best.",
             not apart,
             evidence + (f"; too far from the best ({best}): {', '.join(apart)}" if apart else ""),
@@ -102,6 +102,7 @@ ITEM = Item(
     together=5,
     notes=(
         "The paper does not name the problem: 50 points of x sin x here, the noise held at its true 0.5. It compares "
-        "by eye; the bar of a tenth of the function's standard deviation is ours."
+        "by eye; the bar of a tenth of the function's standard deviation is ours, and so are 9000 steps: after the "
+        "usual 3000 the bound of 100 ReLU units still rises."
     ),
 )

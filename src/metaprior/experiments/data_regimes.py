@@ -127,6 +127,9 @@ ITEM = Item(
     together=5,
     notes=(
         "Range ([0, 10]), noise (0.5) and the outside (5 beyond either end) are ours, and so is the test by NLL: the "
-        "paper compares by eye. The input kernel is an RBF. Every seed has its own data."
+        "paper compares by eye. Beyond the last point the function falls to -11 and rises to 14, further than any of "
+        "its values among the data, so that the NLL there rests on the first unit or two, where a model that follows "
+        "the points closely is still sure; one that does not fit them has wide bars everywhere. The input kernel is "
+        "an RBF. Every seed has its own data."
     ),
 )
