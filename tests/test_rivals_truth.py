@@ -18,7 +18,9 @@ from metaprior.baselines import (
     MAPRegressor,
     MFVIRegressor,
 )
+from metaprior.baselines.hmc import jitter_of_each
 from metaprior.baselines.laplace import Evidence
+from metaprior.inference import ConvergenceTrouble, report_jitter
 from metaprior.inference.curvature import dense_gauss_newton, expected_curvature, kronecker_factors
 from metaprior.inference.elbo import Batch
 from metaprior.inference.nuts import log_joint
@@ -368,6 +370,23 @@ def test_the_prior_of_the_hierarchical_model_has_the_covariance_of_its_kernel():
     flat = np.concatenate([np.asarray(w).ravel() for w in weights])
     sigma = np.exp(model.log_weight_noise)
     assert_allclose(flat, scales * (factor @ model.values[:, 0] + sigma * model.noise), rtol=1e-9)
+
+
+def test_jitter_beyond_the_usual_is_found_in_every_sample_and_told():
+    """In float32 two hundred inputs within two lengthscales have no factor with the usual jitter."""
+    x = np.linspace(-1, 1, 200)[:, None]
+    parts = (Dense((1, 2, 1)), 2, kernels.RBF())
+    near, apart = (
+        HierarchicalMetaGP.initial(*parts, kernels.RBF(own).bound_to(1), x, np.random.default_rng(0))
+        for own in (1.0, 1e-4)
+    )
+    both = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf, jnp.float32) for leaf in leaves]), apart, near)
+    used = np.asarray(jitter_of_each(both))
+    assert used[0] == pytest.approx(apart.start_jitter)
+    assert used[1] > 1.5 * near.start_jitter
+    with pytest.warns(ConvergenceTrouble, match="a relative jitter of .* codes or inputs may coincide"):
+        report_jitter(near, float(used.max()))
+    report_jitter(apart, float(used[0]))
 
 
 def test_the_local_hierarchical_model_takes_its_own_values_at_the_data():

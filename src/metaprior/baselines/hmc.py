@@ -10,15 +10,17 @@ from dataclasses import KW_ONLY, dataclass
 
 import jax
 import numpy as np
+from jaxtyping import Array
 
 from metaprior.baselines.members import MembersEstimator
+from metaprior.compilation import compiled
 from metaprior.estimators.base import Problem, as_numpy
 from metaprior.estimators.checkpoints import Checkpoint, Place, digest_of
 from metaprior.estimators.checks import expect, is_number
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.regressor import RegressorPart
-from metaprior.inference import Recipe, make_data, train
+from metaprior.inference import Recipe, make_data, report_jitter, train
 from metaprior.inference.nuts import Samples, Settings, effective_sample_size, require_numpyro, sample, split_rhat
 from metaprior.kernels import RBF, Kernel, named
 from metaprior.likelihoods import Likelihood
@@ -37,6 +39,12 @@ PRIORS = ("normal", "metagp")
 
 class PoorMixing(UserWarning):
     """The chains do not agree, or are worth too few independent draws."""
+
+
+@compiled
+def jitter_of_each(stacked: WeightModel) -> Array:
+    """Return the relative jitter that the factors of every sample take. Cost of one: that of `prepared`."""
+    return jax.lax.map(lambda weights: weights.prepared().jitter, stacked)
 
 
 @dataclass(eq=False, repr=False)
@@ -105,6 +113,8 @@ class HMCEstimator(MembersEstimator):
         self.n_iter_ = int(self.num_warmup) + length
         self.draw_key_ = np.array([seed, 0], np.uint32)
         self._diagnose(flat, x_unit, chains)
+        with self._computing():
+            report_jitter(flat.weights, float(np.max(jitter_of_each(flat.weights))))
         # evenly spaced over all chains: what predictions mix
         chosen = np.linspace(0, chains * length - 1, min(int(self.num_predict_draws), chains * length)).round()
         self.model_ = as_numpy(jax.tree.map(lambda leaf: leaf[chosen.astype(int)], flat))

@@ -6,7 +6,7 @@ from metaprior.inference.elbo import Batch, elbo, elbo_terms
 from metaprior.inference.recipe import Recipe
 from metaprior.inference.snapshots import Snapshot
 from metaprior.inference.steps import ADAM
-from metaprior.inference.training import ConvergenceTrouble, Fit, Progress, train, train_many
+from metaprior.inference.training import ConvergenceTrouble, Fit, Progress, report_jitter, train, train_many
 
 __all__ = [
     "ADAM",
@@ -21,6 +21,7 @@ __all__ = [
     "elbo",
     "elbo_terms",
     "make_data",
+    "report_jitter",
     "row_mesh",
     "train",
     "train_many",

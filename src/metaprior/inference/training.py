@@ -28,6 +28,7 @@ from metaprior.inference.recipe import Recipe
 from metaprior.inference.snapshots import Keeper, Snapshot, filled, numbered
 from metaprior.inference.steps import STRETCH, adam_for, stacked_states, start_state, state_of
 from metaprior.model import Model
+from metaprior.weights import WeightModel
 
 #: How often a run may turn non-finite before it is given up.
 MAX_RETREATS = 8
@@ -83,7 +84,7 @@ class Run:
         """Keep the model and what led to it."""
         terms = joined(self.history)
         jitter = float(np.max(terms.pop("jitter"), initial=0.0))
-        _report_jitter(model, jitter)
+        report_jitter(model.weights, jitter)
         self.ended = Fit(model, terms, len(terms["elbo"]), self.retreats, jitter, converged)
 
 
@@ -408,12 +409,13 @@ def _warn_of_retreat(step: int, backoff: float, retreats: int) -> None:
     )
 
 
-def _report_jitter(model: Model, jitter: float) -> None:
-    start = getattr(model.weights, "start_jitter", jitter)
+def report_jitter(weights: WeightModel, jitter: float) -> None:
+    """Warn where a factor took more jitter than it starts with."""
+    start = getattr(weights, "start_jitter", jitter)
     if jitter > 1.5 * start:
         warnings.warn(
-            f"a Cholesky factor needed a relative jitter of {jitter:g} (usual: {start:g}); inducing codes may "
-            "coincide: fewer of them, or dtype='float64', would help.",
+            f"a Cholesky factor needed a relative jitter of {jitter:g} (usual: {start:g}); codes or inputs may "
+            "coincide: fewer inducing codes, or dtype='float64', would help.",
             ConvergenceTrouble,
             stacklevel=3,
         )
