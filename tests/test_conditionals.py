@@ -15,6 +15,7 @@ from metaprior.mapping.independent import (
     cheaper_order,
     explained_activation_first,
     explained_weight_first,
+    is_small,
 )
 from metaprior.weights import MetaGP
 from small import affine, drawn_weights, inputs, noise_of, replace, small_metagp, with_mappings
@@ -213,9 +214,11 @@ def _pushed(push: np.ndarray, covariance: np.ndarray) -> np.ndarray:
 
 @x64
 @pytest.mark.parametrize("local", [False, True], ids=["global", "local"])
-def test_weight_first_equals_activation_first(local):
+@pytest.mark.parametrize(("num_in", "num_out"), [(4, 3), (60, 70)], ids=["small", "large"])
+def test_weight_first_equals_activation_first(num_in, num_out, local):
+    assert is_small(num_in, num_out) == (num_in == 4)
     rng = np.random.default_rng(0)
-    h2, e_in, e_out = (jnp.asarray(rng.uniform(size=s)) for s in ((7, 4), (4, 6), (3, 6)))
+    h2, e_in, e_out = (jnp.asarray(rng.uniform(size=s)) for s in ((7, num_in), (num_in, 6), (num_out, 6)))
     a = jnp.asarray(rng.uniform(size=(7, 6))) if local else None
     precision = rng.standard_normal((6, 6))
     arguments = (h2, e_in, e_out, a, jnp.asarray(precision @ precision.T))
