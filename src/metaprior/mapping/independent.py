@@ -27,7 +27,6 @@ from metaprior.leaves import Leaf
 from metaprior.mapping.base import ConditionalDraw, Ends, Prior, input_scales
 from metaprior.networks import Layer, Wire
 
-
 #: What gathering a pair costs, in multiplications (measured, float32, with the gradient).
 GATHER = 25
 
