@@ -500,7 +500,8 @@ def test_a_new_sinusoid_is_learned_in_a_tenth_of_the_steps(seed):
     model.adapt("new", *new)
     assert model.estimator("new").n_iter_ == scratch.n_iter_ // 10
     assert rmse(model.predict(x, task="new"), y) < 1.05 * rmse(scratch.predict(x), y)
-    # and it is the shared parts that do it: in very few steps a network without them is far from there
-    model.set_params(adapt_iter=50).adapt("new", *new)
-    few = MetaGPRegressor(**params, max_iter=50).fit(*new)
-    assert rmse(model.predict(x, task="new"), y) < 0.75 * rmse(few.predict(x), y)
+    # nor is a tenth of the fewest steps too few: ten adapt as well, where a network from scratch needs over a hundred
+    model.set_params(adapt_iter=10).adapt("new", *new)
+    few = MetaGPRegressor(**params, max_iter=100).fit(*new)
+    assert rmse(model.predict(x, task="new"), y) < 1.05 * rmse(scratch.predict(x), y)
+    assert rmse(few.predict(x), y) > 1.05 * rmse(scratch.predict(x), y)

@@ -322,8 +322,11 @@ class TrainedEstimator(NetworkEstimator):
         """Return how many rows and draws a step takes."""
         return Draws(self._batch_size(num_rows), 1, 1)
 
-    def _trained(self, model: Model, problem: Problem, seed: int, place: Place | None = None) -> Fit:
-        recipe, draws = self._recipe(), self._draws_a_step(len(problem.x))
+    def _trained(
+        self, model: Model, problem: Problem, seed: int, place: Place | None = None, recipe: Recipe | None = None
+    ) -> Fit:
+        recipe = self._recipe() if recipe is None else recipe
+        draws = self._draws_a_step(len(problem.x))
         with self._computing():
             data, stop_when = self._split(problem, seed)
             begins = None if place is None else digest_of(model, data, recipe, draws, seed)

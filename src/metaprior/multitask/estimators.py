@@ -12,12 +12,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
-from metaprior.estimators.base import as_numpy
+from metaprior.estimators.base import WARM_BEGINS, as_numpy
 from metaprior.estimators.checks import expect
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.metagp import MetaGPEstimator
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.inference import Fit
+from metaprior.inference.gauss_newton import gauss_newton
 from metaprior.likelihoods import Bernoulli, Categorical
 from metaprior.model import Model
 from metaprior.multitask.start import likelihood_start, private_start
@@ -33,6 +34,11 @@ from metaprior.multitask.tasks import (
 )
 from metaprior.prediction import Predictive
 from metaprior.weights.multitask import Shared, joined, split
+
+#: Steps of Gauss-Newton that an adaptation begins with; three are enough where the network's units are known.
+NEWTON_STEPS = 5
+#: The steps of a run whose end the optimiser's part of an adaptation is: few steps begin late, where they are small.
+WHOLE_RUN = 1000
 
 
 @dataclass(eq=False, repr=False)
@@ -102,20 +108,31 @@ class MultiTaskEstimator(MetaGPEstimator):
         self._bring_to_terms(task, opened)
         opened.in_units(self.x_offset_, self.x_scale_)
         seed = self._seed()
-        trainer = self._of_one(max_iter=int(self.adapt_iter))
-        fit = trainer._trained(self._start_of(opened, seed), side_by_side([opened]), seed)
+        # rows that are held out to end the run may not be solved for
+        solved = 0 if self._holds_out(len(opened.problem.x)) else min(NEWTON_STEPS, int(self.adapt_iter) - 1)
+        trainer = self._of_one(max_iter=int(self.adapt_iter) - solved)
+        model, recipe = self._start_of(opened, seed, solved), trainer._recipe()
+        recipe = recipe._replace(begins=max(WARM_BEGINS, 1 - recipe.num_steps / WHOLE_RUN))
+        fit = trainer._trained(model, side_by_side([opened]), seed, recipe=recipe)
+        fit = fit._replace(num_steps=fit.num_steps + solved)
         self.estimators_ = {**self.estimators_, task: self._finished(opened, fit, 0, seed)}
         return self
 
-    def _start_of(self, task: Task, seed: int) -> Model:
-        """Return the model of a new task alone, of which training moves the private parts only."""
+    def _start_of(self, task: Task, seed: int, solved: int) -> Model:
+        """Return the model of a new task alone, of which training moves the private parts only.
+
+        Given all else, q(v) is nearly a linear problem: so many steps of Gauss-Newton, and little is left to train.
+        """
         known = [self.estimators_[name].model_ for name in self.tasks_]
         starter = self._of_one(num_inducing=num_inducing_of(known[0]))
         starter.x_scale_ = self.x_scale_
         fresh = starter._started(task.problem, seed)
         private = private_start(fresh.weights, [model.weights for model in known])
         likelihood = likelihood_start(fresh.likelihood, [model.likelihood for model in known])
-        alone = together([Model(joined(self.shared_, private), fresh.network, likelihood)])
+        own = Model(joined(self.shared_, private), fresh.network, likelihood)
+        if solved:
+            own = gauss_newton(own, task.problem.x_unit, task.problem.targets, solved, seed)
+        alone = together([own])
         return Model(alone.weights.with_shared_held(), alone.network, alone.likelihood)  # type: ignore[attr-defined]
 
     def _seed(self) -> int:
@@ -220,7 +237,7 @@ class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  #
     Parameters
     ----------
     adapt_iter : int, default=300
-        Steps of the optimiser when a new task is adapted to.
+        Steps when a new task is adapted to: five of Gauss-Newton on q(u), then the optimiser's.
     max_iter : int, default=3000
         Steps of the optimiser when tasks are fitted together.
     batch_size : int or "auto", default="auto"
