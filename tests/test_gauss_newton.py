@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from metaprior.compilation import as_float64, in_float64
 from metaprior.inference.gauss_newton import MOST_ROWS, NUM_DRAWS, gauss_newton
 from metaprior.kernels import RBF
 from metaprior.likelihoods import Categorical, Gaussian, Poisson, StudentT
@@ -13,7 +14,6 @@ from metaprior.mapping import Diag, Pathwise
 from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.noise import Noise
-from metaprior.prediction import as_float64, in_float64
 from small import small_metagp
 
 RNG = np.random.default_rng(0)

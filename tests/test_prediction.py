@@ -10,10 +10,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, optimize, special, stats
 
+from metaprior.compilation import in_float64
 from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Poisson, StudentT
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.prediction import FunctionDraws, Predictive, _entropies, _log_prob, in_float64
+from metaprior.prediction import FunctionDraws, Predictive, _entropies, _log_prob
 from metaprior.weights import MetaGPSpec, initial_metagp
 
 NUM_DRAWS, NOISE, DEGREES = 24, 0.4, 4.5

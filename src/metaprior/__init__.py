@@ -6,6 +6,8 @@ JAX, scikit-learn and plotting are imported when a name that needs them is first
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from metaprior.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from metaprior import baselines, kernels, likelihoods, mapping, metrics, networks, prior, weights
     from metaprior.comparison import compare
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from metaprior.prediction import Predictive
     from metaprior.saving import load
 
-__version__ = "0.1.0"
 
 __all__ = [
     "MetaGPClassifier",

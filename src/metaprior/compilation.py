@@ -19,9 +19,11 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+Tree = TypeVar("Tree", bound=eqx.Module)
 
 #: What the compiler is asked for on a CPU, where it knows the option.
 _QUICK = {"xla_cpu_use_fusion_emitters": False}
@@ -134,3 +136,15 @@ def drop_programs_when_many(part: float = MAPPINGS_PART) -> bool:
         return False
     jax.clear_caches()
     return True
+
+
+@contextlib.contextmanager
+def in_float64() -> Iterator[None]:
+    """Compute in float64 with the compilation cache on, inside this block; no global setting stays changed."""
+    with compilation_cache(), jax.enable_x64(True):
+        yield
+
+
+def as_float64(tree: Tree) -> Tree:
+    """Return the tree with all its numbers in float64."""
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64) if eqx.is_inexact_array_like(leaf) else leaf, tree)

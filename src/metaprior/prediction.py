@@ -7,17 +7,14 @@ for any number of rows, and nothing recompiles. Everything runs in float64.
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import TypeVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from metaprior.compilation import compilation_cache, compiled
+from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.leaves import Leaf
 from metaprior.likelihoods import Categorical, Likelihood, OutputLikelihood, invert
 from metaprior.model import Model
@@ -75,21 +72,6 @@ class FunctionDraws:
                 key = jax.random.wrap_key_data(jnp.asarray(self.key), impl="threefry2x32")
                 f = np.asarray(_functions(model, key, jnp.asarray(padded), self.num_draws, self.rowwise, self.stacked))
             yield slice(start, start + len(rows)), f[:, : len(rows)]
-
-
-@contextmanager
-def in_float64() -> Iterator[None]:
-    """Compute in float64 with the compilation cache on, inside this block; no global setting stays changed."""
-    with compilation_cache(), jax.enable_x64(True):
-        yield
-
-
-Tree = TypeVar("Tree", bound=eqx.Module)
-
-
-def as_float64(tree: Tree) -> Tree:
-    """Return the tree with all its numbers in float64."""
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64) if eqx.is_inexact_array_like(leaf) else leaf, tree)
 
 
 def joint_functions(

@@ -19,9 +19,9 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from metaprior import __version__
 from metaprior.inputs import Projection
 from metaprior.networks.activations import activation_named, name_of_activation
+from metaprior.version import __version__
 
 #: The version of the format; a reader refuses later ones and reads earlier ones: 1 had the estimator alone, 2 names the
 #: version of the library that wrote it.

@@ -17,8 +17,8 @@ from scipy.optimize import minimize
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from metaprior.baselines.scikit_kernel import KernelForScikit
+from metaprior.compilation import in_float64
 from metaprior.kernels import Scaled
-from metaprior.prediction import in_float64
 
 #: Random starts are the first one times exp(normal with this spread).
 START_SPREAD = 1.0

@@ -10,6 +10,7 @@ from jaxtyping import Array
 from scipy.optimize import minimize
 
 from metaprior.baselines.map import MAPEstimator, PointRegressorPart
+from metaprior.compilation import as_float64, in_float64
 from metaprior.estimators.base import as_numpy
 from metaprior.estimators.checkpoints import Place
 from metaprior.estimators.checks import expect
@@ -18,7 +19,7 @@ from metaprior.inference import Fit
 from metaprior.inference.curvature import dense_gauss_newton, kronecker_factors
 from metaprior.likelihoods import Gaussian, Likelihood
 from metaprior.model import Model
-from metaprior.prediction import CHUNK_ROWS, as_float64, in_float64
+from metaprior.prediction import CHUNK_ROWS
 from metaprior.weights import Laplace, Point
 from metaprior.weights.laplace import Curvature, DenseCurvature, KroneckerCurvature, Weights
 from metaprior.weights.point import product

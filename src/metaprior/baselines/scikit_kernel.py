@@ -14,10 +14,9 @@ import numpy as np
 from jaxtyping import Array, Float
 from sklearn.gaussian_process.kernels import Kernel as ScikitKernel
 
-from metaprior.compilation import compiled
+from metaprior.compilation import compiled, in_float64
 from metaprior.kernels import Kernel
 from metaprior.leaves import Leaf
-from metaprior.prediction import in_float64
 
 #: Bounds of a hyper-parameter that has none of its own, in standardised units.
 LOWEST, HIGHEST = 1e-5, 1e5

@@ -16,7 +16,7 @@ import optax
 from jaxtyping import Array
 from numpy.typing import DTypeLike
 
-from metaprior.compilation import compilation_cache, compiled
+from metaprior.compilation import as_float64, compilation_cache, compiled, in_float64
 from metaprior.estimators.metagp import JITTER as JITTERS
 from metaprior.inference import ADAM, Batch, Data, Draws, Recipe, train_many
 from metaprior.inference.nuts import Settings, nuts_kernel, require_numpyro, split
@@ -26,7 +26,7 @@ from metaprior.mapping import WeightNoise, conditional_named
 from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.noise import Noise, make_key
-from metaprior.prediction import as_float64, in_float64, joint_functions
+from metaprior.prediction import joint_functions
 from metaprior.weights import HierarchicalMetaGP, MetaGPSpec, initial_metagp
 from metaprior.weights.hierarchical import JITTER, WEIGHT_NOISE
 

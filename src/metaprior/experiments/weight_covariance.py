@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from metaprior.compilation import compiled
+from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.datasets import x_sin_x
 from metaprior.estimators import MetaGPRegressor
 from metaprior.experiments.figures import arrays_of, drawable, panels
@@ -21,7 +21,6 @@ from metaprior.experiments.methods import as_float32, fitted
 from metaprior.experiments.verdicts import clearly, is_above, said, summarised
 from metaprior.mapping.independent import IndependentDraw
 from metaprior.noise import Noise
-from metaprior.prediction import as_float64, in_float64
 from metaprior.weights import MetaGP
 
 if TYPE_CHECKING:

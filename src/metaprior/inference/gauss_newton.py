@@ -19,13 +19,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.compilation import compiled
+from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.inference.curvature import expected_curvature
 from metaprior.leaves import Leaf
 from metaprior.mapping import Mapping
 from metaprior.model import Model
 from metaprior.noise import Noise
-from metaprior.prediction import as_float64, in_float64
 from metaprior.weights.metagp import MetaGP
 
 #: Draws of the unit latents.

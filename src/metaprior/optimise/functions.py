@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from metaprior.compilation import compiled
+from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.estimators.base import NetworkEstimator
 from metaprior.model import Model
-from metaprior.prediction import FunctionDraws, as_float64, in_float64, joint_functions
+from metaprior.prediction import FunctionDraws, joint_functions
 
 #: What is minimised over x: from every draw's value [S, R] and lowest known value [S], a number a row.
 Criterion = Callable[[Any, Any], Any]
