@@ -26,6 +26,7 @@ from small import small_metagp
 
 pytestmark = pytest.mark.filterwarnings("ignore:the median distance")
 
+ESTIMATORS = "metaprior.multitask.estimators"
 SIZES = (2, 3, 1)
 NUM_ROWS = (7, 4, 6)
 
@@ -443,6 +444,25 @@ def test_what_is_no_set_of_tasks_is_told(tasks):
 def test_tasks_that_do_not_go_together_are_told(tasks, message):
     with pytest.raises(ValueError, match=message):
         MultiTaskRegressor(**SMALL).fit(tasks)
+
+
+@pytest.mark.parametrize(("changed", "solved"), [({}, 5), ({"adapt_iter": 3}, 2), ({"early_stopping": True}, 0)])
+def test_what_is_solved_is_trained_from_late_in_the_recipe_and_what_is_not_from_its_start(
+    waves, monkeypatch, changed, solved
+):
+    """Rows that are held out are not solved for."""
+    counts, begins = [], []
+    monkeypatch.setattr(f"{ESTIMATORS}.gauss_newton", lambda model, x, y, steps, seed: counts.append(steps) or model)
+    trained = MetaGPRegressor._trained
+
+    def told(self, *args, recipe):
+        begins.append(recipe.begins)
+        return trained(self, *args, recipe=recipe)
+
+    monkeypatch.setattr(MetaGPRegressor, "_trained", told)
+    model = pickle.loads(pickle.dumps(waves)).set_params(**changed).adapt("new", *NEW)
+    assert counts == [solved] * (solved > 0)
+    assert begins == [max(0.7, 1 - (model.adapt_iter - solved) / 1000) if solved else 0.0]
 
 
 def test_a_task_of_the_fit_cannot_be_adapted_and_an_adapted_one_is_learned_anew(waves):

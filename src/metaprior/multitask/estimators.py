@@ -112,7 +112,8 @@ class MultiTaskEstimator(MetaGPEstimator):
         solved = 0 if self._holds_out(len(opened.problem.x)) else min(NEWTON_STEPS, int(self.adapt_iter) - 1)
         trainer = self._of_one(max_iter=int(self.adapt_iter) - solved)
         model, recipe = self._start_of(opened, seed, solved), trainer._recipe()
-        recipe = recipe._replace(begins=max(WARM_BEGINS, 1 - recipe.num_steps / WHOLE_RUN))
+        if solved:
+            recipe = recipe._replace(begins=max(WARM_BEGINS, 1 - recipe.num_steps / WHOLE_RUN))
         fit = trainer._trained(model, side_by_side([opened]), seed, recipe=recipe)
         fit = fit._replace(num_steps=fit.num_steps + solved)
         self.estimators_ = {**self.estimators_, task: self._finished(opened, fit, 0, seed)}
