@@ -132,7 +132,7 @@ def _panel(axes: "Axes", arrays: Mapping[str, np.ndarray], query: int, last: int
     so_far = known[: len(known) - last + query]
     rest = np.setdiff1d(np.arange(len(X)), so_far)
     colours = [CLASS_COLOURS[label] for label in y[rest]]
-    axes.scatter(X[rest, 0], X[rest, 1], marker="x", s=9, lw=0.6, alpha=0.6, c=colours)
+    axes.scatter(X[rest, 0], X[rest, 1], marker="x", s=9, lw=0.6, alpha=0.6, c=colours, rasterized=True)
     if query < last:
         following = X[known[len(so_far)]]
         axes.plot(*following, "o", mfc="none", mec="r", mew=1.5, ms=8)
