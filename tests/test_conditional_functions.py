@@ -11,6 +11,7 @@ import pytest
 from dense import layer_places, posterior
 from metaprior.kernels import RBF, Constant
 from metaprior.mapping import FITC, Diag, Full, Mapping, Pathwise
+from metaprior.mapping.pathwise import forms_weights
 from metaprior.networks import Dense
 from metaprior.noise import Noise
 from metaprior.units import Units
@@ -58,6 +59,22 @@ def test_layers_multiply_by_the_explicit_weights(conditional):
     assert [w.shape for w in weights] == [(3, 3), (3, 4, 2)]
     for out, a, w in zip(pushed, h, weights, strict=True):
         np.testing.assert_allclose(out, np.einsum("ni,nij->nj", a, np.broadcast_to(w, (3, *w.shape[-2:]))), **ROUNDING)
+
+
+@x64
+def test_a_row_of_the_global_model_is_the_same_through_factors_and_through_formed_weights():
+    """One row is cheaper through the factors, twenty (four rows of five places) with the weights formed once."""
+    model, x = small_metagp(Pathwise(num_features=8)), inputs(4, 2)
+    noise = noise_of(model, 4, seed=1)
+    columns = model.mappings[0].num_inducing + 8 + Pathwise().num_noise_features
+    for layer, wire in enumerate(model.wires):
+        sizes = len(wire.inputs), len(wire.outputs), columns
+        assert forms_weights(20, *sizes)
+        assert not forms_weights(1, *sizes)
+        h = inputs(20, sizes[0], seed=20 + layer).reshape(4, 5, -1)
+        push = model.prepared().draw(noise).at(x, noise.rows)[layer]
+        one_by_one = [[push(place[None])[0] for place in row] for row in h]
+        np.testing.assert_allclose(push(h), np.asarray(one_by_one), **ROUNDING)
 
 
 @x64

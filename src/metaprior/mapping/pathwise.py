@@ -3,6 +3,8 @@
 f(c) = sum_f c_f psi_f(c) / sqrt(F) + K_cu K_uu^-1 (u - f_prior(C_u)). A feature of a product kernel is the product of
 the blocks' features, so a layer is `((h @ left) * context) @ right.T`, where left and right join the kernel columns
 (M), the features (F) and those of the weight noise. Cost B (I + J)(M + F): no weight matrix, no B x M x M array.
+In the global model the context is the same for every row, so a small layer's weights may be formed once instead,
+I J (M + F) + B I J; the cheaper is taken by its count of operations.
 The draw is a function of x. With fresh frequencies in every draw the first two moments are exact for any F.
 
 The weight noise is white over units: delta_ik = E[cos(w (i - k))] for whole numbers and w uniform on the circle, so
@@ -96,6 +98,8 @@ class PathwiseDraw(ConditionalDraw):
 
         def layer(left: Array, right: Array, scale: Leaf) -> Layer:
             def push(h: Array) -> Array:
+                if context.ndim == 1 and forms_weights(h.size // h.shape[-1], left.shape[0], *right.shape):
+                    return h @ _formed(left, context, right, scale)
                 inner = (h[..., :-1] @ left[:-1]) * scale[0] + h[..., -1:] * (left[-1] * scale[1])
                 return (inner * per_row(context, h)) @ right.T
 
@@ -107,9 +111,19 @@ class PathwiseDraw(ConditionalDraw):
         """Return the products written out."""
         context = self.context(eps)
         return [
-            jnp.einsum("i,iw,...w,jw->...ij", input_scales(scale, left.shape[0]), left, context, right)
+            _formed(left, context, right, scale)
             for left, right, scale in zip(self.left, self.right, self.scales, strict=True)
         ]
+
+
+def forms_weights(num_rows: int, num_in: int, num_out: int, num_columns: int) -> bool:
+    """Whether I J W + B I J, the weights of all rows formed once, is less than B (I + J) W."""
+    return num_in * num_out * (num_columns + num_rows) < num_rows * (num_in + num_out) * num_columns
+
+
+def _formed(left: Float[Array, "I W"], context: Float[Array, "*b W"], right: Float[Array, "J W"], scale: Leaf) -> Array:
+    scaled = left * input_scales(scale, left.shape[0])[:, None]
+    return (scaled * context[..., None, :]) @ right.T
 
 
 def _columns(kernel: Kernel, parts: Sequence[Array], codes: Leaf, normals: Array) -> tuple[list[Array], Array]:
