@@ -19,6 +19,7 @@ from numpy.testing import assert_array_equal
 import tosses
 from metaprior import experiments
 from metaprior.cli import main
+from metaprior.datasets import DataError
 from metaprior.experiments import Outcome, Run
 from metaprior.experiments.progress import Call, Watch, duration
 from metaprior.experiments.running import Session, make_study
@@ -411,12 +412,27 @@ def test_failures_give_a_non_zero_exit_and_are_named(run, only_tosses, tmp_path,
     code, out, err = run("reproduce", "tosses", "--out", tmp_path)
     assert (code, out) == (1, "")
     assert "metaprior: 3 failed; all other runs are kept" in err
-    assert "tosses, fair, seed 2: ArithmeticError: the coin stands on its edge" in err
+    assert "tosses, fair, seed 0; tosses, fair, seed 1; tosses, fair, seed 2: ArithmeticError: the coin stands" in err
     code, out, _ = run("reproduce", "tosses", "--out", tmp_path, "--json")
     assert code == 1
     error = json.loads(out)["error"]
     assert len(error["failures"]) == 3
     assert error["failures"][0]["item"] == "tosses"
+
+
+def test_data_that_are_missing_are_told_in_words_and_once_in_the_list(run, only_tosses, tmp_path, monkeypatch):
+    def without_data(config, method, seeds):
+        raise DataError("coins.csv: cannot be downloaded; check the network.")
+
+    module = importlib.import_module("metaprior.experiments.tosses")
+    monkeypatch.setattr(module, "ITEM", dataclasses.replace(only_tosses, compute=without_data))
+    code, _, err = run("reproduce", "tosses", "--out", tmp_path, "--seeds", "2")
+    assert code == 1
+    assert "Traceback" not in err
+    log, listed = err.split("metaprior: 4 failed")
+    assert log.count("coins.csv") == 4
+    runs = "; ".join(f"tosses, {method}, seed {seed}" for method in tosses.CHANCES for seed in range(2))
+    assert listed.endswith(f"  {runs}: coins.csv: cannot be downloaded; check the network.\n")
 
 
 def test_an_interrupt_keeps_what_is_done_and_says_so(run, only_tosses, tmp_path, monkeypatch):

@@ -23,11 +23,14 @@ class RunsFailedError(ValueError):
 
     def __init__(self, reproduced: "Reproduced") -> None:
         self.reproduced = reproduced
-        lines = [f"  {failure.what}: {failure.error}" for failure in reproduced.failures]
+        by_error: dict[str, list[str]] = {}
+        for failure in reproduced.failures:
+            by_error.setdefault(failure.error, []).append(failure.what)
+        lines = [f"  {'; '.join(whats)}: {error}" for error, whats in by_error.items()]
         complete = ", ".join(result["id"] for result in reproduced.results) or "none"
         super().__init__(
-            f"{len(lines)} failed; all other runs are kept, and the same command tries these again. Complete items: "
-            f"{complete}. Failed:\n" + "\n".join(lines)
+            f"{len(reproduced.failures)} failed; all other runs are kept, and the same command tries these again. "
+            f"Complete items: {complete}. Failed:\n" + "\n".join(lines)
         )
 
     def fields(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import joblib
 
+from metaprior.datasets import DataError
 from metaprior.experiments import item_named
 from metaprior.experiments.item import Item, Outcome, Run
 from metaprior.experiments.progress import Call, Watch
@@ -38,11 +39,11 @@ class Reproduced(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How a call ended: how long it took, and where it raised, the error in a line and with its traceback."""
+    """How a call ended: how long it took, and where it raised, the error for the list and for the log."""
 
     seconds: float
     error: str | None = None
-    traceback: str | None = None
+    told: str | None = None
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ class Session:
 
     def _call_ended(self, call: Call, ended: Ended, watch: Watch) -> None:
         self.left.remove(call)
-        watch.ended(call, ended.seconds, ended.traceback)
+        watch.ended(call, ended.seconds, ended.told)
         if ended.error is not None:
             self.failures.append(Failure(call.id, str(call), ended.error))
         self._end(call.id, watch)
@@ -193,6 +194,8 @@ def attempted(compute: Callable[[Any, str, Sequence[int]], Sequence[Outcome]], s
         for seed, outcome in zip(call.seeds, outcomes, strict=True):
             if not store.has(call.method, seed):
                 store.save(Run(call.method, seed, outcome, seconds / len(call.seeds)))
+    except DataError as error:  # says itself what came and what to do
+        return Ended(time.perf_counter() - started, str(error), str(error))
     except Exception as error:
         return Ended(time.perf_counter() - started, in_a_line(error), traceback.format_exc())
     return Ended(seconds)
