@@ -90,7 +90,7 @@ class KernelForScikit(ScikitKernel):
 
 @compiled
 def _matrix(kernel: Kernel, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
-    return kernel(a, b)
+    return jax.lax.map(lambda rows: kernel(rows, b), _blocks(a)).reshape(len(a), len(b))
 
 
 @compiled
@@ -103,7 +103,17 @@ def _derivatives(kernel: Kernel, theta: Float[Leaf, " P"], x: Float[Leaf, "N D"]
 
 @compiled
 def _pulled_back(kernel: Kernel, x: Float[Leaf, "N D"], slope: Float[Leaf, "N N"]) -> Kernel:
-    return jax.vjp(lambda k: k(x, x), kernel)[1](slope)[0]
+    def more(total: Kernel, block: tuple[Array, Array]) -> tuple[Kernel, None]:
+        rows, own = block
+        moved = jax.vjp(lambda k: k(rows, x), kernel)[1](own)[0]
+        return jax.tree.map(jnp.add, total, moved), None
+
+    return jax.lax.scan(more, jax.tree.map(jnp.zeros_like, kernel), (_blocks(x), _blocks(slope)))[0]
+
+
+def _blocks(rows: Float[Leaf, "N M"]) -> Float[Array, "B R M"]:
+    """Return the rows in blocks: what a kernel writes on its way to a matrix of all rows then stays in the cache."""
+    return jnp.asarray(rows).reshape(-1, ROWS_AT_ONCE, rows.shape[1])
 
 
 @compiled
