@@ -236,8 +236,8 @@ def _check_rows(num_rows: int) -> None:
         )
     if num_rows > MANY_ROWS:
         warnings.warn(
-            f"ExactGPRegressor: {num_rows} rows are many for an exact GP: time grows with their cube, and every "
-            "hyper-parameter takes a matrix of rows x rows; a part of the rows, or n_restarts=0, is faster.",
+            f"ExactGPRegressor: {num_rows} rows are many for an exact GP: time grows with their cube and memory "
+            "with their square; a part of the rows, or n_restarts=0, is faster.",
             UserWarning,
             stacklevel=4,
         )
