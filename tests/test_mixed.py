@@ -136,6 +136,7 @@ def test_draws_of_a_mixed_model_are_the_same_row_by_row():
     [
         ({"mean_field_layers": [2]}, "mean_field_layers: the network has 2 layers of weights .*; got"),
         ({"mean_field_layers": [0.5]}, "mean_field_layers: the network has 2 layers of weights .*; got"),
+        ({"residual_layers": "both"}, "residual_layers: the network has 2 layers of weights .*; got 'both'"),
         ({"mean_field_layers": [0, 1]}, "expected a layer to be left for the GP; got all 2"),
         (
             {"mean_field_layers": [0], "local_layers": [0], "input_kernel": "rbf"},
@@ -150,6 +151,16 @@ def test_draws_of_a_mixed_model_are_the_same_row_by_row():
 def test_layers_that_are_not_there_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         MetaGPRegressor(**SMALL, **options).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize(("below", "own"), [(None, [0, 1]), ([0], [1])])
+def test_all_residual_layers_are_those_that_have_the_gp(below, own):
+    named, all_of_them = (
+        MetaGPRegressor(mean_field_layers=below, residual_layers=layers, **SMALL).fit(X, X[:, 0])
+        for layers in (own, "all")
+    )
+    assert all_of_them.model_.weights.layers == ((0, 1), tuple(own))
+    np.testing.assert_array_equal(all_of_them.predict(X), named.predict(X))
 
 
 @pytest.mark.parametrize("name", ["mean_field_layers", "residual_layers"])

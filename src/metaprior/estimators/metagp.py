@@ -52,7 +52,7 @@ class MetaGPEstimator(VariationalEstimator):
     input_projection: int | Projection | None = None
     local_layers: Sequence[int] | None = None
     mean_field_layers: Sequence[int] | None = None
-    residual_layers: Sequence[int] | None = None
+    residual_layers: Sequence[int] | str | None = None
     heteroscedastic_weights: bool = False
     num_weight_draws: int = 1
     n_restarts: int = 0
@@ -66,13 +66,16 @@ class MetaGPEstimator(VariationalEstimator):
         spec = self._spec(problem, num_layers, others)
         wires = [network.wires[layer] for layer in others]
         spec = dataclasses.replace(spec, num_inducing=self._num_inducing(spec, wires, len(problem.x)))
-        both = self._layers_of_gp("residual_layers", self.residual_layers, num_layers, others) or ()
+        own = (
+            others if isinstance(self.residual_layers, str) and self.residual_layers == "all" else self.residual_layers
+        )
+        both = self._layers_of_gp("residual_layers", own, num_layers, others) or ()
         if below or both:
             return initial_mixed(spec, network, below, problem.x_unit, rng, both)
         return initial_metagp(spec, wires, problem.x_unit, rng)
 
     @staticmethod
-    def _layers_named(name: str, layers: Sequence[int] | None, num_layers: int) -> tuple[int, ...] | None:
+    def _layers_named(name: str, layers: Sequence[int] | str | None, num_layers: int) -> tuple[int, ...] | None:
         """Return layers of weights, counted from the input; None where none are named."""
         if layers is None:
             return None
@@ -85,7 +88,7 @@ class MetaGPEstimator(VariationalEstimator):
         return tuple(sorted({int(layer) % num_layers for layer in named}))
 
     def _layers_of_gp(
-        self, name: str, layers: Sequence[int] | None, num_layers: int, others: list[int]
+        self, name: str, layers: Sequence[int] | str | None, num_layers: int, others: list[int]
     ) -> tuple[int, ...] | None:
         """Return layers that must be the GP's."""
         named = self._layers_named(name, layers, num_layers)
@@ -233,10 +236,10 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
     mean_field_layers : sequence of int, default=None
         Layers of weights that have no GP but independent Gaussian weights under a unit-normal prior, as a usual
         Bayesian network; None: no layer.
-    residual_layers : sequence of int, default=None
+    residual_layers : sequence of int, "all" or None, default=None
         Layers whose every weight has, beside its value of the GP, a part of its own: an independent Gaussian under a
-        unit-normal prior. For many data, where a GP through few inducing codes alone is too stiff; the cost of such a
-        layer grows with its weights. None: no layer.
+        unit-normal prior. For tables and many data, where a GP through few inducing codes alone is too stiff; the cost
+        of such a layer grows with its weights. "all": every layer that has the GP; None: no layer.
     heteroscedastic_weights : bool, default=False
         Whether the weight noise depends on the code.
     likelihood : {"gaussian", "heteroscedastic", "student_t", "poisson"}, default="gaussian"

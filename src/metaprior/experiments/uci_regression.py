@@ -75,7 +75,7 @@ def _made(model: str, config: Config) -> Callable[[], Any]:
     if model == GP:
         return lambda: ExactGPRegressor(kernels.RBF(), n_restarts=config["gp_restarts"])
     if model == RESIDUAL:
-        return lambda: MetaGPRegressor(residual_layers=list(range(len(config["hidden_layer_sizes"]) + 1)))
+        return lambda: MetaGPRegressor(residual_layers="all")
     return REGRESSORS[model]
 
 
@@ -145,8 +145,8 @@ ITEM = Item(
     judge=judge,
     together=5,
     notes=(
-        "One hidden layer of 50 tanh units, defaults otherwise; MetaGP-Residual is the global model with all layers in "
-        "`residual_layers`; a seed is a split. The five small sets have 20 splits "
+        "One hidden layer of 50 tanh units, defaults otherwise; MetaGP-Residual is the global model with "
+        '`residual_layers="all"`; a seed is a split. The five small sets have 20 splits '
         "and 3000 steps, the four large ones (kin8nm, naval, power, protein) 5 splits and 5000 steps; batches are 256. "
         "The exact GP has an RBF with a lengthscale a column and learns from at most 2000 random rows (`rows` says how "
         "many a fit had). Scores are in the units of the targets."
