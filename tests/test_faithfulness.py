@@ -23,6 +23,7 @@ from metaprior.experiments.rank_statistics import (
     usual_distance,
 )
 from metaprior.experiments.tiny_models import Fitting, Tiny, Truth
+from metaprior.inference.nuts import Settings
 from metaprior.noise import Noise
 
 LEVELS = (50, 90, 95)
@@ -345,6 +346,13 @@ def test_figures_have_a_panel_a_method():
     titles = [axes.get_title() for axes in figures["faithfulness-ranks"].axes if axes.get_visible()]
     assert titles == faithfulness.methods(CONFIG)
     assert len(figures["faithfulness-gaps"].axes) == 2
+
+
+def test_a_model_may_have_longer_chains_than_the_others():
+    config = faithfulness.PRESETS["paper"] | {"longer": {"whole": {"num_samples": 7}}}
+    usual, longer = (faithfulness.sampling_of(config, model) for model in ("global", "whole"))
+    assert usual == Settings(**config["sampling"])
+    assert longer == usual._replace(num_samples=7)
 
 
 def test_an_unknown_model_is_refused():
