@@ -75,7 +75,7 @@ def _made(model: str, config: Config) -> Callable[[], Any]:
     if model == GP:
         return lambda: ExactGPRegressor(kernels.RBF(), n_restarts=config["gp_restarts"])
     if model == RESIDUAL:
-        return lambda: MetaGPRegressor(residual_layers="all")
+        return lambda: MetaGPRegressor(residual_layers="all", noise_hold=0.5)
     return REGRESSORS[model]
 
 
@@ -146,9 +146,11 @@ ITEM = Item(
     together=5,
     notes=(
         "One hidden layer of 50 tanh units, defaults otherwise; MetaGP-Residual is the global model with "
-        '`residual_layers="all"`; a seed is a split. The five small sets have 20 splits '
-        "and 3000 steps, the four large ones (kin8nm, naval, power, protein) 5 splits and 5000 steps; batches are 256. "
-        "The exact GP has an RBF with a lengthscale a column and learns from at most 2000 random rows (`rows` says how "
-        "many a fit had). Scores are in the units of the targets."
+        '`residual_layers="all", noise_hold=0.5`; a seed is a split. The five small sets have 20 splits and 3000 '
+        "steps, the four large ones (kin8nm, naval, power, protein) 5 splits and 5000 steps; batches are 256 above 512 "
+        "rows. The exact GP has an RBF with a lengthscale a column and learns from at most 2000 random rows (`rows` "
+        "says how many a fit had). Scores are in the units of the targets. Wine's ratings are whole numbers and a "
+        "third of its test rows are training rows too (51 of 160 in the first split): the exact GP learns next to no "
+        "noise there, and its NLL is below any that a forecast of new wines could have."
     ),
 )
