@@ -338,9 +338,11 @@ def test_inputs_have_the_units_of_all_tasks_together_and_targets_their_own():
 def test_other_numbers_of_rows_compile_nothing_new(waves, monkeypatch):
     counted = eqx.debug.assert_max_traces(steps.one_step, max_traces=None)
     monkeypatch.setattr(steps, "one_step", counted)
+    clone(waves).fit(WAVES).adapt("new", *NEW)  # again: a fit drops all programs where a process has many
+    before = eqx.debug.get_num_traces(counted)
     other = clone(waves).fit([wave(0.4, 5), wave(0.6, 24), wave(0.5, 17)])
     other.adapt("c", *wave(0.7, 15)).adapt("d", *wave(0.7, 8))
-    assert eqx.debug.get_num_traces(counted) == 0
+    assert eqx.debug.get_num_traces(counted) == before
 
 
 @pytest.mark.slow
