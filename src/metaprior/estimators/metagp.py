@@ -66,10 +66,7 @@ class MetaGPEstimator(VariationalEstimator):
         spec = self._spec(problem, num_layers, others)
         wires = [network.wires[layer] for layer in others]
         spec = dataclasses.replace(spec, num_inducing=self._num_inducing(spec, wires, len(problem.x)))
-        own = (
-            others if isinstance(self.residual_layers, str) and self.residual_layers == "all" else self.residual_layers
-        )
-        both = self._layers_of_gp("residual_layers", own, num_layers, others) or ()
+        both = self._layers_of_gp("residual_layers", self.residual_layers, num_layers, others) or ()
         if below or both:
             return initial_mixed(spec, network, below, problem.x_unit, rng, both)
         return initial_metagp(spec, wires, problem.x_unit, rng)
@@ -90,7 +87,9 @@ class MetaGPEstimator(VariationalEstimator):
     def _layers_of_gp(
         self, name: str, layers: Sequence[int] | str | None, num_layers: int, others: list[int]
     ) -> tuple[int, ...] | None:
-        """Return layers that must be the GP's."""
+        """Return layers that must be the GP's; "all" are those that have it."""
+        if isinstance(layers, str) and layers == "all":
+            return tuple(others)
         named = self._layers_named(name, layers, num_layers)
         if named is not None and not set(named) <= set(others):
             raise ValueError(f"{name}: expected layers that have the GP, of {others}; got {layers!r}.")
