@@ -20,6 +20,7 @@ from metaprior.baselines import ExactGPRegressor, exact_gp
 from metaprior.baselines.evidence import Evidence, Hypers
 from metaprior.baselines.gaussian import GaussianFunctions, GaussianPredictive
 from metaprior.baselines.scikit_kernel import KernelForScikit
+from metaprior.compilation import in_float64
 from metaprior.datasets import sinusoid
 from metaprior.estimators.regressor import START_NOISE
 
@@ -127,6 +128,22 @@ def test_evidence_and_gradient_equal_those_of_scikit_learn(kernel):
     found, found_gradient = evidence(evidence.theta)
     np.testing.assert_allclose(found, value, rtol=1e-10)
     np.testing.assert_allclose(found_gradient, gradient, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", DIFFERENTIATED, ids=repr)
+def test_rows_of_several_blocks_are_those_of_one(kernel):
+    """150 rows are two whole blocks and a part of a third."""
+    rng = np.random.default_rng(3)
+    own = kernels.Scaled(kernel.bound_to(2), 1.5)
+    a, b, slope = rng.standard_normal((150, 2)), rng.standard_normal((70, 2)), rng.standard_normal((150, 150))
+    wrapped = KernelForScikit(own)
+    with in_float64():
+        whole = [np.asarray(own(jnp.asarray(a), jnp.asarray(other))) for other in (a, b)]
+    matrix, derivatives = wrapped(a, eval_gradient=True)
+    np.testing.assert_allclose(matrix, whole[0], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(wrapped(a, b), whole[1], rtol=1e-12, atol=1e-14)
+    expected = np.einsum("nm,nmp->p", slope, derivatives)
+    np.testing.assert_allclose(wrapped.pulled_back(a, slope), expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
