@@ -1,4 +1,7 @@
-"""The hinge: one weight model, one network and one likelihood make a model of y given x."""
+"""The hinge: one weight model, one network and one likelihood make a model of y given x.
+
+Where the output layer is integrated, the weight model draws everything below it and `output` is the regime.
+"""
 
 import equinox as eqx
 import jax
@@ -8,7 +11,8 @@ from metaprior.kernels import Kernel
 from metaprior.leaves import Fixed
 from metaprior.likelihoods import Likelihood
 from metaprior.networks import Network
-from metaprior.noise import Noise
+from metaprior.noise import Noise, NoiseSizes
+from metaprior.output_layer import OutputLayer
 from metaprior.weights import PreparedWeights, WeightModel
 
 
@@ -18,6 +22,15 @@ class Model(eqx.Module):
     weights: WeightModel
     network: Network
     likelihood: Likelihood
+    output: OutputLayer | None = None
+
+    def sizes(self) -> NoiseSizes:
+        """Return how many standard normals a draw takes: the weights', and for every row the output layer's."""
+        sizes = self.weights.sizes()
+        if self.output is None:
+            return sizes
+        num_outputs = len(self.network.wires[-1].outputs)
+        return sizes._replace(per_row=sizes.per_row + self.output.row_normals(self.likelihood, num_outputs))
 
     def functions(self, prepared: PreparedWeights, noise: Noise, x: Float[Array, "B D"]) -> Float[Array, "S B K"]:
         """Return the network's outputs for every draw along the noise's leading axis."""

@@ -73,6 +73,10 @@ class FunctionDraws:
                 f = np.asarray(_functions(model, key, jnp.asarray(padded), self.num_draws, self.rowwise, self.stacked))
             yield slice(start, start + len(rows)), f[:, : len(rows)]
 
+    def coherent(self) -> "FunctionDraws":
+        """Return draws whose values at all rows belong together: these are."""
+        return self
+
 
 def joint_functions(
     model: Model, key: Key[Array, ""], x: Float[Array, "B D"], num_draws: int, rowwise: bool, stacked: bool
@@ -144,15 +148,21 @@ class Predictive:
         """Whether the outputs are classes."""
         return isinstance(self._likelihood, Categorical)
 
+    def _components(self) -> Iterator[tuple[slice, Likelihood, np.ndarray]]:
+        """Yield rows, the likelihood of every draw there, [S, 1 or rows, ...], and the draws, [S, rows, K]."""
+        for rows, f in self._draws.chunks():
+            yield rows, self._likelihood, f
+
     def _reduce(self, function: Callable[..., Array | tuple], *per_row: np.ndarray) -> list[np.ndarray]:
         """Apply a jitted function of (likelihood, f, the rows' arrays) to every chunk and join the answers."""
         parts: list[tuple[np.ndarray, ...]] = []
-        for rows, f in self._draws.chunks():
+        for rows, likelihood, f in self._components():
             extra = 0 if self._draws.whole else CHUNK_ROWS - f.shape[1]
             padded = np.pad(f, ((0, 0), (0, extra), (0, 0)), mode="edge")
             own = [np.pad(a[rows], [(0, extra), *[(0, 0)] * (a.ndim - 1)], mode="edge") for a in per_row]
+            of_rows = jax.tree.map(lambda leaf, n=f.shape[1], e=extra: _padded_rows(leaf, n, e), likelihood)
             with in_float64():
-                answer = function(as_float64(self._likelihood), jnp.asarray(padded), *map(jnp.asarray, own))
+                answer = function(as_float64(of_rows), jnp.asarray(padded), *map(jnp.asarray, own))
                 answer = answer if isinstance(answer, tuple) else (answer,)
                 parts.append(tuple(np.asarray(a)[: f.shape[1]] for a in answer))
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
@@ -279,7 +289,7 @@ class Predictive:
         The only answer whose size grows with draws times rows.
         """
         parts = []
-        for _, f in self._draws.chunks():
+        for _, f in self._draws.coherent().chunks():
             with in_float64():
                 parts.append(np.asarray(as_float64(self._likelihood).mean(jnp.asarray(f))))
         return self._shaped(self._offset + self._scale * np.concatenate(parts, axis=1))
@@ -288,7 +298,7 @@ class Predictive:
         """Return one observation y for every draw, noise and all, [S, N] or [S, N, outputs]."""
         rng = np.random.default_rng(random_state)
         parts = []
-        for _, f in self._draws.chunks():
+        for _, f in self._draws.coherent().chunks():
             with in_float64():
                 likelihood = as_float64(self._likelihood)
                 if not isinstance(likelihood, OutputLikelihood):
@@ -300,6 +310,13 @@ class Predictive:
                     parts.append(np.asarray(likelihood.from_uniform(jnp.asarray(f), jnp.asarray(uniform))))
         y = np.concatenate(parts, axis=1)
         return y[..., 0] if self.is_classification else self._shaped(self._offset + self._scale * y)
+
+
+def _padded_rows(leaf: np.ndarray, num_rows: int, extra: int) -> np.ndarray:
+    """Return numbers of a likelihood, [S, rows or 1, ...], with the padding of the rows where they have any."""
+    if leaf.ndim < 2 or leaf.shape[1] != num_rows or leaf.shape[1] == 1:
+        return leaf
+    return np.pad(leaf, [(0, 0), (0, extra), *[(0, 0)] * (leaf.ndim - 2)], mode="edge")
 
 
 @compiled

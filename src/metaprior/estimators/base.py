@@ -26,7 +26,7 @@ from metaprior.estimators.checkpoints import Checkpoint, Place, digest_of
 from metaprior.estimators.checks import expect, is_number, is_whole, standard_units, text_columns
 from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore, as_numpy, hold_out
-from metaprior.inference import Data, Draws, Fit, Recipe, make_data, row_mesh, train
+from metaprior.inference import Data, Draws, Fit, Recipe, Settling, make_data, row_mesh, train
 from metaprior.likelihoods import Likelihood
 from metaprior.likelihoods.gaussian import NOISE_HOLD
 from metaprior.model import Model
@@ -36,12 +36,16 @@ from metaprior.prediction import FunctionDraws, Predictive
 from metaprior.saving import save
 from metaprior.weights import WeightModel
 
+#: Noise at the start, in standard deviations of the target: small, so that the signal is learned first.
+START_NOISE = 0.1
 #: Rows up to which every step sees all data, and rows of a batch beyond that.
 FULL_BATCH, AUTO_BATCH = 512, 256
 #: Where in the recipe a warm start begins: everything is let in, only the noise is still held.
 WARM_BEGINS = 0.7
 #: Rows from which on `early_stopping="auto"` holds some out: of fewer, all are needed and a tenth says little.
 AUTO_HOLDS_OUT = 50
+#: Draws of the latents in a step, where every weight is drawn.
+NUM_TRAIN_DRAWS = 4
 #: The float types that training knows.
 DTYPES = ("float32", "float64")
 
@@ -93,6 +97,11 @@ class Estimator(BaseEstimator, abc.ABC):
     def _noise_hold(self) -> float:
         """The part of training for which a regressor's noise is held at its small start."""
         return NOISE_HOLD
+
+    @property
+    def _noise_at_start(self) -> float:
+        """Noise at the start, in standard deviations of the target."""
+        return START_NOISE
 
     def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
         """Write the fitted estimator to one file, which `metaprior.load` reads; no pickle.
@@ -228,12 +237,21 @@ class NetworkEstimator(Estimator):
         key = np.array([seed, 1], np.uint32)
         return self._predictive(self._function_draws(X, n_samples, key, joint=True)).draws()
 
+    @property
+    def _float_type(self) -> str:
+        """The float type that training computes in."""
+        return self.dtype
+
     @contextmanager
     def _computing(self) -> Iterator[None]:
         """Compute in the estimator's float type, with the compilation cache on."""
         drop_programs_when_many()
-        with compilation_cache(), jax.enable_x64(self.dtype == "float64"):
+        with compilation_cache(), jax.enable_x64(self._float_type == "float64"):
             yield
+
+    def _known_dtypes(self) -> tuple[str, ...]:
+        """Return what `dtype` may be."""
+        return DTYPES
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
         """Return the parameters that are whole numbers, each with its lowest value."""
@@ -254,7 +272,8 @@ class NetworkEstimator(Estimator):
         for name, lowest in self._whole_numbers():
             value = getattr(self, name)
             expect(name, value, f"a whole number of at least {lowest}", is_whole(value) and value >= lowest)
-        expect("dtype", self.dtype, "'float32' or 'float64'", self.dtype in DTYPES)
+        known = self._known_dtypes()
+        expect("dtype", self.dtype, " or ".join(f"'{name}'" for name in known), self.dtype in known)
         expect("input_units", self.input_units, "'columns' or 'together'", self.input_units in ("columns", "together"))
 
 
@@ -331,7 +350,7 @@ class TrainedEstimator(NetworkEstimator):
             data, stop_when = self._split(problem, seed)
             begins = None if place is None else digest_of(model, data, recipe, draws, seed)
             with progress_bar(self.verbose) as listener:
-                return train(
+                fit = train(
                     model,
                     data,
                     make_key(seed),
@@ -342,7 +361,17 @@ class TrainedEstimator(NetworkEstimator):
                     stop_when=stop_when,
                     mesh=self._mesh(),
                     keeper=None if place is None or begins is None else Checkpoint(place, begins),
+                    settling=self._settling(),
                 )
+        return self._with_rows(fit, data)
+
+    def _settling(self) -> Settling | None:
+        """Return when training has converged; None: it takes `max_iter` steps."""
+        return None
+
+    def _with_rows(self, fit: Fit, data: Data) -> Fit:
+        """Return the fit with the rows that its predictions need: those of weights need none."""
+        return fit
 
     def _mesh(self) -> Mesh | None:
         """Return the devices that the rows of a step are spread over; None for one device."""
@@ -366,13 +395,14 @@ class TrainedEstimator(NetworkEstimator):
         x, targets = problem.x_unit, problem.targets
 
         def part(rows: np.ndarray | slice) -> Data:
-            return make_data(x[rows], targets[rows], dtype=np.dtype(self.dtype).type)
+            return make_data(x[rows], targets[rows], dtype=np.dtype(self._float_type).type)
 
         if not self._holds_out(len(x)):
             rule = FlatElbo(self.tol, self.n_iter_no_change, len(x)) if self.tol > 0 else None
             return part(slice(None)), rule
         seen, held = hold_out(len(x), self.validation_fraction, seed)
-        return part(seen), HeldOutScore(self.tol, self.n_iter_no_change, part(held), make_key(seed))
+        data = part(seen)
+        return data, HeldOutScore(self.tol, self.n_iter_no_change, part(held), make_key(seed), data)
 
     def _holds_out(self, num_rows: int) -> bool:
         """Return whether some rows are held out, to end the run early."""
@@ -407,7 +437,7 @@ class VariationalEstimator(TrainedEstimator):
     """A network whose weights have a posterior that is drawn from, in training and in prediction."""
 
     _: KW_ONLY
-    num_train_draws: int = 4
+    num_train_draws: int = NUM_TRAIN_DRAWS
     num_predict_draws: int = 128
 
     def _draws_a_step(self, num_rows: int) -> Draws:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from metaprior.estimators.base import Estimator
 from metaprior.estimators.checkpoints import make_place
+from metaprior.integrated_prediction import predictive_of
 from metaprior.likelihoods import Bernoulli, Categorical, Likelihood
 from metaprior.prediction import FunctionDraws, Predictive
 
@@ -57,7 +58,7 @@ class ClassifierPart(ClassifierMixin, Estimator):
         return X, labels[:, None].astype(np.float64), likelihood, 1 if len(classes) == 2 else len(classes)
 
     def _predictive(self, draws: FunctionDraws) -> Predictive:
-        return Predictive(draws, np.zeros(1), np.ones(1), flat=True)
+        return predictive_of(draws, np.zeros(1), np.ones(1), flat=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities, [n_samples, n_classes], in the order of `classes_`."""

@@ -9,19 +9,23 @@ from typing import Any
 import numpy as np
 
 from metaprior import kernels
-from metaprior.estimators.base import Problem, VariationalEstimator, expect_auto_or_whole
+from metaprior.estimators.base import NUM_TRAIN_DRAWS, Problem, VariationalEstimator, expect_auto_or_whole
 from metaprior.estimators.checkpoints import Place
-from metaprior.estimators.checks import is_whole
+from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.data_kernel import input_kernel_for
+from metaprior.estimators.regime import REGIMES, chosen_regime, initial_output
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.estimators.together import trained_together
-from metaprior.inference import Draws, Fit
+from metaprior.inference import ALL_AT_ONCE, Batch, Data, Draws, Fit, Recipe, Settling
 from metaprior.inputs import Projection
+from metaprior.integrated_prediction import FUNCTIONS_PER_DRAW, IntegratedDraws
 from metaprior.kernels import Kernel
 from metaprior.likelihoods import Likelihood
-from metaprior.mapping import Conditional, conditional_named
+from metaprior.mapping import FITC, Conditional, Diag, conditional_named
+from metaprior.model import Model
 from metaprior.networks import Dense, Wire
+from metaprior.prediction import FunctionDraws
 from metaprior.weights import MetaGP, MetaGPSpec, WeightModel, initial_metagp, initial_mixed, metagp_of
 from metaprior.weights.start import layer_groups
 
@@ -36,6 +40,8 @@ LONGEST_OUTPUT_LENGTHSCALE = 1.5
 #: density of noisy data (a sine in noise of its own size, the diabetes table) is 0.7 nats worse, and no better for
 #: clean data.
 LOCAL_NOISE_HOLD = 0.5
+#: Noise at the start where the output layer is integrated: nothing need be held, so the start is merely sensible.
+INTEGRATED_START_NOISE = 0.3
 
 
 @dataclass(eq=False, repr=False)
@@ -56,6 +62,79 @@ class MetaGPEstimator(VariationalEstimator):
     heteroscedastic_weights: bool = False
     num_weight_draws: int = 1
     n_restarts: int = 0
+    output_layer: str = "auto"
+    num_inducing_rows: int | str = "auto"
+    num_train_draws: int | str = "auto"  # type: ignore[assignment]
+    dtype: str = "auto"
+
+    @property
+    def _is_integrated(self) -> bool:
+        """Whether the output layer is integrated, or every weight drawn as in the paper."""
+        if self.output_layer != "auto":
+            return self.output_layer != "drawn"
+        by_row = isinstance(conditional_named(self.conditional), Diag | FITC)
+        return not by_row and self.residual_layers is None and not self._last_is_mean_field()
+
+    def _last_is_mean_field(self) -> bool:
+        num_layers = len(np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=int))) + 1
+        return num_layers - 1 in (self._layers_named("mean_field_layers", self.mean_field_layers, num_layers) or ())
+
+    def _started(self, problem: Problem, seed: int) -> Model:
+        model = super()._started(problem, seed)
+        if not self._is_integrated:
+            return model
+        regime = chosen_regime(self.output_layer, self._has_gaussian_noise, len(problem.x), problem.num_functions)
+        rng = np.random.default_rng([seed, 2])
+        return dataclasses.replace(
+            model, output=initial_output(regime, problem, self.num_inducing_rows, JITTER[self._float_type], rng)
+        )
+
+    def _with_rows(self, fit: Fit, data: Data) -> Fit:
+        if fit.model.output is None:
+            return fit
+        output = fit.model.output.with_rows(Batch(data.x, data.y, data.weight))
+        return fit._replace(model=dataclasses.replace(fit.model, output=output))
+
+    def _settling(self) -> Settling | None:
+        return Settling() if self._is_integrated and self.tol == 0 and not self.early_stopping else None
+
+    def _recipe(self) -> Recipe:
+        recipe = super()._recipe()
+        return recipe._replace(**ALL_AT_ONCE) if self._is_integrated else recipe
+
+    def _batch_size(self, num_rows: int) -> int | None:
+        return None if self._takes_all_rows(num_rows) else super()._batch_size(num_rows)
+
+    def _function_draws(self, X: np.ndarray, num_draws: int, key: np.ndarray, *, joint: bool = False) -> FunctionDraws:
+        if self.model_.output is None:
+            return super()._function_draws(X, num_draws, key, joint=joint)
+        num_below = max(1, int(self.num_predict_draws) // FUNCTIONS_PER_DRAW)
+        draws = IntegratedDraws(self.model_, self.draw_key_, num_below, key, num_draws, self._in_units(X))
+        return draws.coherent() if joint else draws
+
+    @property
+    def _has_gaussian_noise(self) -> bool:
+        """Whether targets have Gaussian noise, so that an integrated output layer has a closed form."""
+        return getattr(self, "likelihood", None) == "gaussian"
+
+    def _takes_all_rows(self, num_rows: int) -> bool:
+        """Return whether a step must see all rows."""
+        if not self._is_integrated:
+            return False
+        return chosen_regime(self.output_layer, self._has_gaussian_noise, num_rows, 1) != "pseudo_observations"
+
+    @property
+    def _float_type(self) -> str:
+        if self.dtype != "auto":
+            return self.dtype
+        return "float64" if self._is_integrated and self._has_gaussian_noise else "float32"
+
+    def _known_dtypes(self) -> tuple[str, ...]:
+        return ("auto", *super()._known_dtypes())
+
+    @property
+    def _noise_at_start(self) -> float:
+        return INTEGRATED_START_NOISE if self._is_integrated else super()._noise_at_start
 
     def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
         num_layers = len(network.wires)
@@ -98,10 +177,14 @@ class MetaGPEstimator(VariationalEstimator):
     def _local_layers(self, num_layers: int, others: list[int]) -> tuple[int, ...] | None:
         """Return which of the GP's layers are local, counted among these."""
         named = self._layers_of_gp("local_layers", self.local_layers, num_layers, others)
+        if named is None and self._is_integrated:
+            return (-1,)
         return None if named is None else tuple(others.index(layer) for layer in named)
 
     @property
     def _noise_hold(self) -> float:
+        if self._is_integrated:
+            return 0.0
         return super()._noise_hold if self.input_kernel is None else LOCAL_NOISE_HOLD
 
     @property
@@ -137,7 +220,9 @@ class MetaGPEstimator(VariationalEstimator):
         _warn_of_far_codes(weights)
 
     def _draws_a_step(self, num_rows: int) -> Draws:
-        return super()._draws_a_step(num_rows)._replace(num_weight=int(self.num_weight_draws))
+        usual = 1 if self._is_integrated else NUM_TRAIN_DRAWS
+        num_latent = usual if self.num_train_draws == "auto" else int(self.num_train_draws)
+        return Draws(self._batch_size(num_rows), num_latent, int(self.num_weight_draws))
 
     def _usual_weight_kernels(self) -> tuple[Kernel, Kernel]:
         """Return the kernels of a weight's two ends where the user names none."""
@@ -166,7 +251,8 @@ class MetaGPEstimator(VariationalEstimator):
             mapping=self.mapping,
             conditional=conditional_named(self.conditional),
             heteroscedastic=self.heteroscedastic_weights,
-            jitter=JITTER[self.dtype],
+            jitter=JITTER[self._float_type],
+            integrated=self._is_integrated,
         )
 
     def _input_kernel(self, problem: Problem, projection: Projection | None) -> Kernel | None:
@@ -196,11 +282,31 @@ class MetaGPEstimator(VariationalEstimator):
         return int(self.num_inducing)
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
-        return [*super()._whole_numbers(), ("latent_dim", 1), ("num_weight_draws", 1), ("n_restarts", 0)]
+        others = [pair for pair in super()._whole_numbers() if pair[0] != "num_train_draws"]
+        return [*others, ("latent_dim", 1), ("num_weight_draws", 1), ("n_restarts", 0)]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         expect_auto_or_whole("num_inducing", self.num_inducing)
+        expect_auto_or_whole("num_inducing_rows", self.num_inducing_rows)
+        expect_auto_or_whole("num_train_draws", self.num_train_draws)
+        known = isinstance(self.output_layer, str) and self.output_layer in REGIMES
+        expect("output_layer", self.output_layer, f"one of {REGIMES}", known)
+        if self.output_layer not in ("auto", "drawn"):
+            self._check_can_integrate()
+
+    def _check_can_integrate(self) -> None:
+        """Say so where the output layer is to be integrated and another parameter stands against it."""
+        name = f"output_layer={self.output_layer!r}"
+        if isinstance(conditional_named(self.conditional), Diag | FITC):
+            raise ValueError(
+                f"{name}: expected conditional='pathwise' or 'full'; with {self.conditional!r} every row draws weights "
+                "of its own, and there is no function to integrate over. Take output_layer='drawn' with it."
+            )
+        if self.residual_layers is not None:
+            raise ValueError(f"{name}: expected residual_layers=None: anchored weights need none; or take 'drawn'.")
+        if self._last_is_mean_field():
+            raise ValueError(f"{name}: expected a last layer with the GP; mean_field_layers names it, too.")
 
 
 @dataclass(eq=False, repr=False)

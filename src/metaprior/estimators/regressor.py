@@ -12,11 +12,9 @@ from sklearn.utils import Tags
 from metaprior.estimators.base import Estimator
 from metaprior.estimators.checkpoints import make_place
 from metaprior.estimators.checks import expect, is_number, standard_units
+from metaprior.integrated_prediction import predictive_of
 from metaprior.likelihoods import Gaussian, Heteroscedastic, Likelihood, Poisson, StudentT
 from metaprior.prediction import FunctionDraws, Predictive
-
-#: Noise at the start, in standard deviations of the target: small, so that the signal is learned first.
-START_NOISE = 0.1
 
 
 @dataclass(eq=False, repr=False)
@@ -97,7 +95,7 @@ class GaussianRegressorPart(RegressorMixin, Estimator):
 
     def _start_noise(self, X: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Return where a learned noise starts, for standardised targets."""
-        return np.full(targets.shape[1], START_NOISE)
+        return np.full(targets.shape[1], self._noise_at_start)
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Predict the mean of y, and its standard deviation if asked.
@@ -159,4 +157,4 @@ class RegressorPart(GaussianRegressorPart):
         return self._noise_hold if hold is None else float(hold)
 
     def _predictive(self, draws: FunctionDraws) -> Predictive:
-        return Predictive(draws, self.y_offset_, self.y_scale_, flat=self._flat)
+        return predictive_of(draws, self.y_offset_, self.y_scale_, flat=self._flat)

@@ -5,6 +5,7 @@ recipe does. A held-out score also says which model is the best so far, and the 
 """
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from metaprior.compilation import compiled
@@ -12,7 +13,11 @@ from metaprior.inference import Batch, Data
 from metaprior.inference.elbo import elbo_terms
 from metaprior.inference.steps import STRETCH
 from metaprior.model import Model
-from metaprior.noise import sample_noise
+from metaprior.noise import Noise, sample_noise
+from metaprior.output_layer import FunctionGP
+
+#: Draws of the layers below an integrated output layer that a held-out score is the mean of.
+HELD_OUT_DRAWS = 4
 
 
 class FlatElbo:
@@ -56,15 +61,18 @@ class FlatElbo:
 class HeldOutScore(FlatElbo):
     """Stop when the expected log likelihood of a held-out part no longer rises; keep the model that had the most."""
 
-    def __init__(self, tol: float, patience: int, data: Data, key: jax.Array) -> None:
-        """Keep the held-out rows and the noise's key: the same draws every time."""
+    def __init__(self, tol: float, patience: int, data: Data, key: jax.Array, seen: Data) -> None:
+        """Keep the held-out rows, those that are trained on, and the noise's key: the same draws every time."""
         super().__init__(tol, patience, int(data.num_rows))
         self.batch, self.key = Batch(data.x, data.y, data.weight), key
+        self.seen = Batch(seen.x, seen.y, seen.weight)
         self.highest = -np.inf
 
     def score(self, model: Model, history: dict[str, np.ndarray]) -> float:
         """Return the expected log likelihood a held-out row."""
-        return float(_expected_log_likelihood(model, self.key, self.batch)) / self.num_rows
+        if model.output is None:
+            return float(_expected_log_likelihood(model, self.key, self.batch)) / self.num_rows
+        return float(_integrated_log_likelihood(model, self.key, self.batch, self.seen)) / self.num_rows
 
     def keep(self, model: Model, score: float) -> None:
         """Keep the model with the highest score, by however little it is higher."""
@@ -93,6 +101,22 @@ def hold_out(num_rows: int, fraction: float, seed: int) -> tuple[np.ndarray, np.
 def as_numpy(model: Model) -> Model:
     """Return the model with its arrays off the device."""
     return jax.tree.map(lambda leaf: np.asarray(leaf) if hasattr(leaf, "dtype") else leaf, model)
+
+
+@compiled
+def _integrated_log_likelihood(model: Model, key: jax.Array, batch: Batch, seen: Batch) -> jax.Array:
+    """Return the expected log likelihood of a batch under the functions' posterior given the rows that were seen."""
+    assert model.output is not None
+    prepared, output = model.weights.prepared(), model.output.with_rows(seen)
+    noise = sample_noise(key, model.sizes(), batch.x.shape[0], HELD_OUT_DRAWS, dtype=batch.x.dtype)
+
+    def one(own: Noise) -> jax.Array:
+        posterior = output.conditioned(FunctionGP.of(prepared.draw(own), model.network), model.likelihood)
+        y = jnp.where(batch.weight[:, None] > 0, batch.y, 0)
+        expected = model.likelihood.expected_log_prob(*posterior.moments(jnp.asarray(batch.x)), y, own.rows)
+        return jnp.sum(expected * batch.weight)
+
+    return jnp.mean(jax.lax.map(one, noise))
 
 
 @compiled

@@ -45,7 +45,7 @@ def trained_together(estimator: TrainedEstimator, jobs: Sequence[Job]) -> list[F
         )
     most = max(int(job.data.num_rows) for job in jobs)
     with estimator._computing(), progress_bar(estimator.verbose) as listener:
-        return train_many(
+        fits = train_many(
             [job.model for job in jobs],
             [job.data for job in jobs],
             [make_key(job.seed) for job in jobs],
@@ -54,7 +54,9 @@ def trained_together(estimator: TrainedEstimator, jobs: Sequence[Job]) -> list[F
             optimiser=estimator.optimizer,
             listener=listener,
             stop_when=[job.stop_when for job in jobs],
+            settling=estimator._settling(),
         )
+    return [estimator._with_rows(fit, job.data) for fit, job in zip(fits, jobs, strict=True)]
 
 
 def _check_alike(first: Any, other: Any) -> None:

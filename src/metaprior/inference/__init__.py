@@ -3,13 +3,14 @@
 from metaprior.inference.data import Data, Draws, make_data
 from metaprior.inference.devices import row_mesh
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
-from metaprior.inference.recipe import Recipe
+from metaprior.inference.recipe import ALL_AT_ONCE, Recipe, Settling
 from metaprior.inference.snapshots import Snapshot
 from metaprior.inference.steps import ADAM
 from metaprior.inference.training import ConvergenceTrouble, Fit, Progress, report_jitter, train, train_many
 
 __all__ = [
     "ADAM",
+    "ALL_AT_ONCE",
     "Batch",
     "ConvergenceTrouble",
     "Data",
@@ -17,6 +18,7 @@ __all__ = [
     "Fit",
     "Progress",
     "Recipe",
+    "Settling",
     "Snapshot",
     "elbo",
     "elbo_terms",

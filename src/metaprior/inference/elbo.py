@@ -1,35 +1,54 @@
 """The objective: ELBO = sum_n E_q[log p(y_n | f_n)] - KL[q(z)||p(z)] - KL[q(v)||N(0, I)] - KL[q(V)||p(V)].
 
+With an integrated output layer the first term is E_q(below)[log p(y | below)], or a bound of it (`output_layer`).
+
 In nats, larger is better, its terms one by one. A batch's rows carry weights that sum to the number of data, so the
 first term is unbiased for the whole; padded rows weigh nothing.
 """
 
-import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
 from metaprior.model import Model
 from metaprior.noise import Noise
+from metaprior.output_layer import FunctionGP
+from metaprior.output_layer.base import Batch
+from metaprior.weights import PreparedWeights
 
-
-class Batch(eqx.Module):
-    """Rows of data with what each counts for."""
-
-    x: Float[Leaf, "B D"]
-    y: Float[Leaf, "B P"]
-    weight: Float[Leaf, " B"]
+__all__ = ["Batch", "elbo", "elbo_terms"]
 
 
 def elbo_terms(model: Model, noise: Noise, batch: Batch) -> tuple[dict[str, Float[Array, ""]], Float[Array, ""]]:
     """Return the terms (`log_likelihood`, then the KL's parts) and the jitter the factorisations took."""
     prepared = model.weights.prepared()
+    if model.output is not None:
+        return _integrated_terms(model, prepared, noise, batch)
     f = model.functions(prepared, noise, batch.x)
     # rows that weigh nothing may hold any y: keep it out of sums and derivatives (0 times NaN is NaN)
     y = jnp.where(batch.weight[:, None] > 0, batch.y, 0)
     log_prob = model.likelihood.log_prob(f, jnp.broadcast_to(y, (f.shape[0], *y.shape)))
     expected = jnp.mean(log_prob, axis=0) * batch.weight
     return {"log_likelihood": jnp.sum(expected), **model.weights.kl()}, prepared.jitter
+
+
+def _integrated_terms(
+    model: Model, prepared: PreparedWeights, noise: Noise, batch: Batch
+) -> tuple[dict[str, Float[Array, ""]], Float[Array, ""]]:
+    """Return the same where the output layer is integrated: the mean over draws of what is below it."""
+    output, likelihood, network = model.output, model.likelihood, model.network
+    assert output is not None
+
+    def one(own: Noise) -> tuple[Array, dict[str, Array], Array]:
+        draw = prepared.draw(own)
+        bound, kl = output.bound(FunctionGP.of(draw, network), likelihood, batch, own.rows)
+        return bound, {**draw.kl(), **kl}, draw.jitter
+
+    bounds, kls, jitters = jax.vmap(one)(noise)
+    terms = {"log_likelihood": jnp.mean(bounds), **model.weights.kl()}
+    for name, values in kls.items():
+        terms[name] = terms.get(name, 0) + jnp.mean(values)
+    return terms, jnp.maximum(prepared.jitter, jnp.max(jitters))
 
 
 def elbo(terms: dict[str, Float[Array, ""]], kl_weight: Float[Array, ""] | float = 1.0) -> Float[Array, ""]:

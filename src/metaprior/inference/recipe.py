@@ -7,12 +7,32 @@ period are held until their release (`release_times`). All are fractions of the 
 compiled loop: changing them compiles nothing.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from metaprior.leaves import Leaf
+
+
+class Settling(NamedTuple):
+    """When a run has converged: its bound, averaged over a hundred steps, rises by less than so many nats.
+
+    Then the learning rate falls, over the last part of the recipe, and the run ends: however many steps it was given,
+    it takes about those that it needs.
+    """
+
+    per_row: float = 0.002
+    least: float = 0.3
+    patience: int = 2
+
+    def is_flat(self, means: Sequence[float], num_rows: int) -> bool:
+        """Return whether the means of the last hundreds of steps no longer rise."""
+        if len(means) < self.patience + 2:
+            return False
+        rise = max(means[-self.patience :]) - max(means[: -self.patience])
+        return rise < self.patience * max(self.least, self.per_row * num_rows)
 
 
 class Recipe(NamedTuple):
@@ -45,6 +65,10 @@ class Recipe(NamedTuple):
         cosine = 0.5 * (1 + jnp.cos(jnp.pi * ramp(progress, self.decay_starts, 1.0)))
         shape = self.final_rate + (1 - self.final_rate) * cosine
         return self.learning_rate * shape * ramp(progress, self.begins - 1e-3, self.begins + 0.02)
+
+
+#: Everything at once: for bounds that need no order.
+ALL_AT_ONCE = {"noise_starts": -2.0, "noise_full": -1.0, "kl_starts": -2.0, "kl_full": -1.0}
 
 
 def ramp(progress: Array, start: Leaf | float, end: Leaf | float) -> Float[Array, ""]:

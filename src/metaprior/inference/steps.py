@@ -78,7 +78,7 @@ def one_step(
     progress, dtype = recipe.progress(state.step), data.x.dtype
     key = step_key(key, state.step)
     batch = cut_by_rows(choose_batch(key, data, draws.batch_size), mesh)
-    sizes = state.model.weights.sizes()
+    sizes = state.model.sizes()
     noise = sample_noise(key, sizes, batch.x.shape[0], draws.num_latent, draws.num_weight, dtype)
     noise = noise.tempered(recipe.temperature(progress).astype(dtype))
     kl_weight = recipe.kl_weight(progress).astype(dtype)
@@ -103,7 +103,7 @@ def _stretch(
 ) -> tuple[State, dict[str, Array]]:
     """Run steps up to `stop` (at most STRETCH); return the state and the terms of each."""
     arrays, static = eqx.partition(state, eqx.is_array)
-    names = ["log_likelihood", *jax.eval_shape(state.model.weights.kl), "jitter"]
+    names = _names_of_terms(state.model, data, draws)
     records = {name: jnp.zeros(STRETCH, data.x.dtype) for name in names}
 
     def body(index: Array, carry: tuple) -> tuple:
@@ -114,6 +114,14 @@ def _stretch(
 
     arrays, records = jax.lax.fori_loop(0, stop - state.step, body, (arrays, records))
     return eqx.combine(made_whole(arrays, mesh), static), made_whole(records, mesh)
+
+
+def _names_of_terms(model: Model, data: Data, draws: Draws) -> list[str]:
+    """Return the names of the terms of a step, in order."""
+    noise = jax.eval_shape(lambda: sample_noise(jax.random.key(0), model.sizes(), data.x.shape[0], 1))
+    batch = Batch(data.x, data.y, data.weight)
+    terms = eqx.filter_eval_shape(lambda model, noise: elbo_terms(model, noise, batch)[0], model, noise)
+    return [*terms, "jitter"]
 
 
 stretch = compiled(_stretch)

@@ -24,7 +24,7 @@ from jaxtyping import Array, Key
 from metaprior.inference import steps
 from metaprior.inference.data import Data, Draws, padded
 from metaprior.inference.devices import placed, replicated
-from metaprior.inference.recipe import Recipe
+from metaprior.inference.recipe import Recipe, Settling
 from metaprior.inference.snapshots import Keeper, Snapshot, filled, numbered
 from metaprior.inference.steps import STRETCH, adam_for, stacked_states, start_state, state_of
 from metaprior.model import Model
@@ -102,6 +102,10 @@ class _Program(abc.ABC):
         """Return the number of the next step."""
 
     @abc.abstractmethod
+    def num_rows(self) -> list[int]:
+        """Return the number of every run's rows."""
+
+    @abc.abstractmethod
     def finite(self, state: Any) -> np.ndarray:
         """Return, for every run, whether all its numbers are finite."""
 
@@ -129,6 +133,9 @@ class _Alone(_Program):
     def step(self) -> int:
         return int(self.state.step)
 
+    def num_rows(self) -> list[int]:
+        return [int(self.data.num_rows)]
+
     def finite(self, state: steps.State) -> np.ndarray:
         return np.array([_finite(state.model)])
 
@@ -151,6 +158,7 @@ class _Together(_Program):
         optimiser: optax.GradientTransformation,
     ) -> None:
         size = max(own.x.shape[0] for own in data)
+        self.rows_of_runs = [int(own.num_rows) for own in data]
         self.groups = groups_of(len(models), num_threads())
         self.data = [
             jax.tree.map(lambda *leaves: np.stack(leaves), *[padded(data[index], size) for index in group])
@@ -184,6 +192,9 @@ class _Together(_Program):
 
     def step(self) -> int:
         return int(self.state[0].step)
+
+    def num_rows(self) -> list[int]:
+        return self.rows_of_runs
 
     def finite(self, state: list[steps.State]) -> np.ndarray:
         good = np.ones(max(max(group) for group in self.groups) + 1, bool)
@@ -226,22 +237,24 @@ def train(
     stop_when: StopRule | None = None,
     mesh: Mesh | None = None,
     keeper: Keeper | None = None,
+    settling: Settling | None = None,
 ) -> Fit:
     """Fit a model by maximising its ELBO.
 
     `optimiser` None is Adam. `listener` is told after every stretch; `stop_when` is asked then, once the recipe has
     let everything in, whether the run may end early; a rule that has `kept` a model is where the run's model is from.
     A `mesh` (`inference.row_mesh`) spreads the rows of every step. A `keeper` keeps snapshots; where it has one, the
-    run goes on from there and ends with the same bits.
+    run goes on from there and ends with the same bits. With `settling` the number of steps is at most the recipe's: the
+    rate begins to fall once the bound is flat.
     """
     program, run = _Alone(model, data, draws, adam_for(model) if optimiser is None else optimiser, mesh), Run(key)
     if keeper is None:
-        return _driven(program, [run], recipe, listener, [stop_when])[0]
+        return _driven(program, [run], recipe, listener, [stop_when], settling=settling)[0]
     known = keeper.load()
     if known is not None:
         _go_on_from(known, program, run, stop_when)
     kept = _Kept(keeper, program, run, stop_when)
-    fit = _driven(program, [run], recipe, listener, [stop_when], kept)[0]
+    fit = _driven(program, [run], recipe, listener, [stop_when], kept, settling)[0]
     if known is None or program.step() > kept.last or fit.converged != known.numbers["converged"]:
         keeper.save(snapshot_of(program, run, stop_when))
     return fit
@@ -257,11 +270,13 @@ def train_many(
     optimiser: optax.GradientTransformation | None = None,
     listener: Listener | None = None,
     stop_when: Sequence[StopRule | None] | None = None,
+    settling: Settling | None = None,
 ) -> list[Fit]:
     """Fit models of one shape side by side in one compiled program: seeds, splits, restarts.
 
     Each run is what `train` with its model, data (padded to the longest) and key gives, up to the order of sums. The
-    listener is told the means over runs; a run that its rule ends keeps the model it had then, or the rule's.
+    listener is told the means over runs; a run that its rule ends keeps the model it had then, or the rule's. With
+    `settling` all runs settle together, once the last of them is flat.
     """
     if not len(models) == len(data) == len(keys) > 0:
         raise ValueError(
@@ -269,7 +284,7 @@ def train_many(
         )
     program = _Together(models, data, draws, adam_for(models[0]) if optimiser is None else optimiser)
     rules = [None] * len(models) if stop_when is None else stop_when
-    return _driven(program, [Run(key) for key in keys], recipe, listener, rules)
+    return _driven(program, [Run(key) for key in keys], recipe, listener, rules, settling=settling)
 
 
 def _driven(
@@ -279,10 +294,11 @@ def _driven(
     listener: Listener | None,
     rules: Sequence[StopRule | None],
     after: Callable[[int], None] = lambda step: None,
+    settling: Settling | None = None,
 ) -> list[Fit]:
     """Call the compiled loop, stretch after stretch, until all runs have ended; `after` is told of each."""
-    num_steps, begun = int(recipe.num_steps), time.perf_counter()
-    values = Recipe(*[np.asarray(v, np.float32) for v in recipe])
+    begun = time.perf_counter()
+    num_steps, values, flat = _settled(program, runs, recipe, settling)
     settles = max(float(recipe.noise_full), float(recipe.kl_full))
     while program.step() < num_steps and not all(run.ended for run in runs):
         first = program.step()
@@ -297,11 +313,43 @@ def _driven(
             listener(Progress(last, num_steps, _last_means(runs), time.perf_counter() - begun))
         if last / num_steps >= settles:
             _end_early(program, runs, rules)
+        num_steps, values, flat = _settled(program, runs, recipe, settling)
         after(last)
     for index, (run, rule) in enumerate(zip(runs, rules, strict=True)):
         if run.ended is None:
-            run.end(_model_at_end(program, index, rule), converged=False)
+            run.end(_model_at_end(program, index, rule), converged=flat)
     return [run.ended for run in runs if run.ended is not None]
+
+
+def _settled(
+    program: _Program, runs: Sequence[Run], recipe: Recipe, settling: Settling | None
+) -> tuple[int, Recipe, bool]:
+    """Return how many steps there will be, the recipe for them, and whether all runs have become flat.
+
+    It follows from the history alone, so that a run that goes on from a snapshot settles as it would have.
+    """
+    num_steps = int(recipe.num_steps)
+    steps = None if settling is None else _flat_at(program, runs, settling)
+    if steps is not None:
+        num_steps = min(num_steps, max(steps + 1, round(steps / float(recipe.decay_starts))))
+    values = Recipe(*[np.asarray(v, np.float32) for v in recipe._replace(num_steps=num_steps)])
+    return num_steps, values, steps is not None and num_steps < int(recipe.num_steps)
+
+
+def _flat_at(program: _Program, runs: Sequence[Run], settling: Settling) -> int | None:
+    """Return the first step at which the bounds of all runs were flat, None where that is still to come."""
+    found = []
+    for run, num_rows in zip(runs, program.num_rows(), strict=True):
+        bound = joined(run.history)["elbo"]
+        means = [
+            float(np.mean(bound[start : start + STRETCH])) for start in range(0, len(bound) - STRETCH + 1, STRETCH)
+        ]
+        looks = (count for count in range(1, len(means) + 1) if settling.is_flat(means[:count], num_rows))
+        first = next(looks, None)
+        if first is None:
+            return None
+        found.append(first * STRETCH)
+    return max(found)
 
 
 class _Kept:

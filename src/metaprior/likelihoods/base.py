@@ -15,10 +15,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.leaves import Leaf
+from metaprior.numerics import small_cholesky
 
 NUM_NODES = 16
 #: Values of a mixture that its ranked probability score compares, at least: so many of all draws, so many of each.
 NUM_VALUES, NUM_VALUES_A_DRAW = 4096, 64
+#: Nodes of the expectation over one Gaussian function, and draws of several.
+NUM_EXPECTATION_NODES, NUM_EXPECTATION_DRAWS = 12, 4
 GOLDEN = (np.sqrt(5) - 1) / 2
 
 
@@ -42,6 +45,34 @@ class Likelihood(eqx.Module):
         self, f: Float[Array, "*b K"], turn: Leaf | float = 0.0
     ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
         """Return nodes and weights of the expectation over y given f; `turn` is the number of the draw of f."""
+
+    def expected_log_prob(
+        self,
+        mean: Float[Array, "B K"],
+        covariance: Float[Array, "B K K"],
+        y: Float[Array, "B P"],
+        normals: Float[Array, "B R"],
+    ) -> Float[Array, " B"]:
+        """Return E log p(y | f) for f ~ N(mean, covariance): Gauss-Hermite for one function, draws for several."""
+        num_functions = mean.shape[1]
+        if num_functions == 1:
+            nodes, weights = np.polynomial.hermite_e.hermegauss(NUM_EXPECTATION_NODES)
+            spread = jnp.sqrt(jnp.maximum(covariance[..., 0], jnp.finfo(mean.dtype).tiny * 1e6))
+            f = mean + spread * nodes.astype(mean.dtype)[:, None, None]
+            each = self.log_prob(f, jnp.broadcast_to(y, (len(nodes), *y.shape)))
+            return (weights / weights.sum()).astype(mean.dtype) @ each
+        own = normals.reshape(len(mean), NUM_EXPECTATION_DRAWS, num_functions)
+        f = mean[:, None] + jnp.einsum("bkl,bjl->bjk", small_cholesky(covariance), own)
+        wide = jnp.broadcast_to(y[:, None], (len(mean), NUM_EXPECTATION_DRAWS, y.shape[1]))
+        return jnp.mean(self.log_prob(f, wide), axis=1)
+
+    def num_expectation_normals(self, num_functions: int) -> int:
+        """Return how many normals `expected_log_prob` takes for every row."""
+        return 0 if num_functions == 1 else NUM_EXPECTATION_DRAWS * num_functions
+
+    def functions_at(self, y: np.ndarray, num_functions: int) -> np.ndarray:
+        """Return roughly where the functions stand for observed y, [N, K]: a start for pseudo-observations."""
+        return np.zeros((len(y), num_functions))
 
     def num_functions(self, num_outputs: int) -> int:
         """Return how many functions of the network the outputs take."""

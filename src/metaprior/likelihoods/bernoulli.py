@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.likelihoods.categorical import Categorical
@@ -13,3 +14,7 @@ class Bernoulli(Categorical):
     def log_probabilities(self, f: Float[Array, "*b K"]) -> Float[Array, "*b C"]:
         """Return log (1 - p), log p."""
         return jnp.concatenate([jax.nn.log_sigmoid(-f), jax.nn.log_sigmoid(f)], axis=-1)
+
+    def functions_at(self, y: np.ndarray, num_functions: int) -> np.ndarray:
+        """Return 2 for the second class, -2 for the first."""
+        return 4 * y - 2

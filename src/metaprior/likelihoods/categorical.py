@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.leaves import Leaf
@@ -28,6 +29,11 @@ class Categorical(Likelihood):
         """Return p (1 - p), a class at a time."""
         p = self.mean(f)
         return p * (1 - p)
+
+    def functions_at(self, y: np.ndarray, num_functions: int) -> np.ndarray:
+        """Return 3 for the class that was seen, less the mean over classes."""
+        seen = np.eye(num_functions)[y[:, 0].astype(int)]
+        return 3 * (seen - 1 / num_functions)
 
     def nodes(
         self, f: Float[Array, "*b K"], turn: Leaf | float = 0.0

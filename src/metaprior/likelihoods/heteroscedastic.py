@@ -79,6 +79,10 @@ class Heteroscedastic(OutputLikelihood):
         gaussian, mean = self._seen(f)
         return gaussian.mixture_crps(mean, y)
 
+    def functions_at(self, y: np.ndarray, num_functions: int) -> np.ndarray:
+        """Return y, and the usual noise."""
+        return np.concatenate([y, np.zeros_like(y)], axis=1)
+
     def log_prior(self) -> Float[Array, ""]:
         """Return the densities of a half-normal level and a half-normal gain, both of unit spread."""
         return half_normal_log_density(self.log_noise) + half_normal_log_density(self.log_gain)

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.likelihoods.base import OutputLikelihood
@@ -45,6 +46,10 @@ class Poisson(OutputLikelihood):
         rate, z = jnp.exp(f), jax.scipy.stats.norm.ppf(u)
         expanded = jnp.maximum(jnp.ceil(rate + jnp.sqrt(rate) * z + (z * z - 1) / 6 - 0.5), 0)
         return jnp.where(rate > SMALL_RATE, expanded, _summed_quantile(jnp.minimum(rate, SMALL_RATE), u))
+
+    def functions_at(self, y: np.ndarray, num_functions: int) -> np.ndarray:
+        """Return log(y + 1/2)."""
+        return np.log(y + 0.5)
 
     def attained(self, y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:
         """Return the whole number at the jump that bisection came near."""

@@ -1,23 +1,30 @@
 """The GP over weight codes: inducing codes with q(u), and one conditional a file."""
 
+from metaprior.mapping.anchored import Anchored, Placed
 from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior
 from metaprior.mapping.diag import Diag
 from metaprior.mapping.fitc import FITC
 from metaprior.mapping.full import Full
 from metaprior.mapping.inducing import Mapping
+from metaprior.mapping.output import KnownValues, OutputPrior, OutputRows
 from metaprior.mapping.pathwise import Pathwise
 from metaprior.mapping.weight_noise import WeightNoise
 from metaprior.mapping.whitened import Whitened
 
 __all__ = [
     "FITC",
+    "Anchored",
     "Conditional",
     "ConditionalDraw",
     "Diag",
     "Ends",
     "Full",
+    "KnownValues",
     "Mapping",
+    "OutputPrior",
+    "OutputRows",
     "Pathwise",
+    "Placed",
     "Prior",
     "WeightNoise",
     "Whitened",

@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
 from metaprior.leaves import Leaf
+from metaprior.mapping.anchored import Anchored, Placed
 from metaprior.mapping.inducing import Mapping
 from metaprior.mapping.weight_noise import WeightNoise
 from metaprior.networks import Layer, Wire
@@ -23,6 +24,10 @@ from metaprior.noise import Noise, NoiseSizes
 
 #: The scale of a layer's weights and that of its biases.
 UNIT_SCALE = np.ones(2, np.float32)
+
+
+#: Inducing values at free codes, at anchored ones, and at those of a draw.
+AnyMapping = Mapping | Anchored | Placed
 
 
 class Ends(NamedTuple):
@@ -55,7 +60,7 @@ def unstacked(rows: Array, parts: Sequence[Array]) -> list[Array]:
 class Prior(NamedTuple):
     """One mapping with all that defines its GP: q(u), the input kernel (None: global), L^-1, and sigma_w."""
 
-    mapping: Mapping
+    mapping: Mapping | Placed
     input_kernel: Kernel | None
     inverse_root: Float[Array, "M M"]
     weight_noise: WeightNoise
@@ -86,7 +91,7 @@ class Conditional(eqx.Module):
     """A way to draw weights given unit latents and q(u)."""
 
     @abc.abstractmethod
-    def sizes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
+    def sizes(self, mapping: AnyMapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
         """Return how many normals a draw takes."""
 
     @abc.abstractmethod

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 
 from metaprior.kernels import Kernel
-from metaprior.mapping.base import Conditional, Ends, Prior
+from metaprior.mapping.base import AnyMapping, Conditional, Ends, Prior
 from metaprior.mapping.independent import IndependentDraw, row_normals
-from metaprior.mapping.inducing import Mapping
 from metaprior.networks import Wire
 from metaprior.noise import Noise, NoiseSizes
 
@@ -19,7 +18,7 @@ from metaprior.noise import Noise, NoiseSizes
 class Diag(Conditional):
     """Independent weights given z."""
 
-    def sizes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
+    def sizes(self, mapping: AnyMapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
         """Only the rows' own."""
         return NoiseSizes(per_row=row_normals(wires))
 

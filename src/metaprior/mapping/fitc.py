@@ -7,9 +7,8 @@ kept. It bounds a model whose conditional is diagonal, not the stated one.
 from collections.abc import Sequence
 
 from metaprior.kernels import Kernel
-from metaprior.mapping.base import Conditional, Ends, Prior
+from metaprior.mapping.base import AnyMapping, Conditional, Ends, Prior
 from metaprior.mapping.independent import IndependentDraw, row_normals
-from metaprior.mapping.inducing import Mapping
 from metaprior.networks import Wire
 from metaprior.noise import Noise, NoiseSizes
 
@@ -17,7 +16,7 @@ from metaprior.noise import Noise, NoiseSizes
 class FITC(Conditional):
     """Independent weights given z and u."""
 
-    def sizes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
+    def sizes(self, mapping: AnyMapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
         """Normals for v, and the rows' own."""
         return NoiseSizes(weights=mapping.num_inducing, per_row=row_normals(wires))
 

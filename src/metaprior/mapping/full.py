@@ -17,8 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
-from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior, input_scales, stacked
-from metaprior.mapping.inducing import Mapping
+from metaprior.mapping.base import AnyMapping, Conditional, ConditionalDraw, Ends, Prior, input_scales, stacked
 from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes, take
 from metaprior.numerics import jittered_cholesky
@@ -37,7 +36,7 @@ class Full(Conditional):
         """The rows share the third factor."""
         return True
 
-    def _grid(self, mapping: Mapping, wires: Sequence[Wire]) -> tuple[int, int]:
+    def _grid(self, mapping: AnyMapping, wires: Sequence[Wire]) -> tuple[int, int]:
         extra = mapping.num_inducing
         sides = sum(len(w.inputs) for w in wires) + extra, sum(len(w.outputs) for w in wires) + extra
         if max(sides) > MOST_ROWS:
@@ -47,12 +46,12 @@ class Full(Conditional):
             )
         return sides
 
-    def _shapes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> list[tuple[int, ...]]:
+    def _shapes(self, mapping: AnyMapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> list[tuple[int, ...]]:
         depth = 1 if input_kernel is None else mapping.num_inducing
         white: list[tuple[int, ...]] = [(len(w.inputs), len(w.outputs)) for w in wires]
         return [(mapping.num_inducing,), (depth, *self._grid(mapping, wires)), *white]
 
-    def sizes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
+    def sizes(self, mapping: AnyMapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
         """Normals for v, for the grid (at every U_aux), for sigma_w; a row's own grid in the local model."""
         shapes = self._shapes(mapping, input_kernel, wires)
         a, b = self._grid(mapping, wires)

@@ -45,6 +45,11 @@ class Mapping(Whitened):
             raise ValueError("this mapping is global: its inducing codes have no block for the input.")
         return self.code_aux
 
+    @property
+    def latent_dim(self) -> int:
+        """D_z."""
+        return self.code_in.shape[1]
+
     def gram(self, input_kernel: Kernel | None) -> Float[Array, "M M"]:
         """Return K_uu, the element-wise product of the blocks' matrices."""
         gram = self.kernel_in(self.code_in, self.code_in) * self.kernel_out(self.code_out, self.code_out)

@@ -20,8 +20,16 @@ from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
 from metaprior.leaves import Leaf
-from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior, input_scales, per_row, unstacked
-from metaprior.mapping.inducing import Mapping
+from metaprior.mapping.base import (
+    AnyMapping,
+    Conditional,
+    ConditionalDraw,
+    Ends,
+    Prior,
+    input_scales,
+    per_row,
+    unstacked,
+)
 from metaprior.mapping.weight_noise import WeightNoise
 from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes, take
@@ -34,15 +42,15 @@ class Pathwise(Conditional):
     num_features: int = eqx.field(static=True, default=64)
     num_noise_features: int = eqx.field(static=True, default=16)
 
-    def _spectral_shapes(self, mapping: Mapping, input_kernel: Kernel | None) -> list[tuple[int, int]]:
+    def _spectral_shapes(self, mapping: AnyMapping, input_kernel: Kernel | None) -> list[tuple[int, int]]:
         rows = [
-            mapping.kernel_in.num_normals(mapping.code_in.shape[1]),
-            mapping.kernel_out.num_normals(mapping.code_out.shape[1]),
+            mapping.kernel_in.num_normals(mapping.latent_dim),
+            mapping.kernel_out.num_normals(mapping.latent_dim),
         ]
         rows += [] if input_kernel is None else [input_kernel.num_normals(mapping.input_codes.shape[1])]
         return [(r, self.num_features) for r in rows] + [(4, self.num_noise_features)]
 
-    def sizes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
+    def sizes(self, mapping: AnyMapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
         """Normals for v and the coefficients; those that choose frequencies and phases."""
         shapes = self._spectral_shapes(mapping, input_kernel)
         weights = mapping.num_inducing + self.num_features + self.num_noise_features

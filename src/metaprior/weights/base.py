@@ -14,6 +14,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from metaprior.mapping import OutputPrior
 from metaprior.networks import Layer, Network
 from metaprior.noise import Noise, NoiseSizes
 
@@ -28,6 +29,23 @@ class WeightDraw(eqx.Module):
     @abc.abstractmethod
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
         """Return explicit weights, layer by layer: [I, J], or [B, I, J] where they depend on the input."""
+
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return what this draw adds to the KL: a prior that depends on drawn quantities does."""
+        return {}
+
+    @property
+    def jitter(self) -> Float[Array, ""]:
+        """The largest relative jitter that the draw's own factorisations took."""
+        return jnp.zeros(())
+
+    def output_prior(self) -> OutputPrior:
+        """Return the prior of the output weights given this draw, where these are integrated and not drawn."""
+        raise NotImplementedError(f"{type(self).__name__} draws the output layer.")
+
+    def aux_inputs(self, x: Float[Array, "B D"]) -> Float[Array, "B E"]:
+        """Return what the input kernel of an integrated output layer sees."""
+        raise NotImplementedError(f"{type(self).__name__} draws the output layer.")
 
     def outputs(self, network: Network, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> Float[Array, "B K"]:
         """Return the network's outputs at the given inputs."""

@@ -1,9 +1,13 @@
 """Mean-field weights: an independent Gaussian each, under the prior N(0, prior_scale^2).
 
+The prior's scale is given, or learned: one for the weights of a layer and one for its biases.
+
 Training draws pre-activations rather than weights (local reparameterisation): h W is Gaussian with mean h M and
 variance h^2 S^2, every row its own draw. Cost B I J twice; the gradient's variance falls with the number of rows.
 Prediction draws weights, shared by all rows, so that a draw is a function.
 """
+
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -28,6 +32,7 @@ class MeanField(WeightModel):
     log_stds: tuple[Float[Leaf, "_ _"], ...]
     prior_scale: float = eqx.field(static=True, default=1.0)
     by_row: bool = eqx.field(static=True, default=True)
+    log_scales: tuple[Float[Leaf, "2"], ...] | None = None
 
     @classmethod
     def initial(cls, network: Network, rng: np.random.Generator, prior_scale: float = 1.0) -> "MeanField":
@@ -47,13 +52,20 @@ class MeanField(WeightModel):
 
     def kl(self) -> dict[str, Float[Array, ""]]:
         """Return KL[q(w) || N(0, prior_scale^2)]."""
-        scale = self.prior_scale
-        pairs = zip(self.means, self.log_stds, strict=True)
-        return {"kl_w": sum((gaussian_kl(m / scale, s - np.log(scale)) for m, s in pairs), jnp.zeros(()))}
+        logs: Sequence[Leaf | float] = [np.log(self.prior_scale)] * len(self.means)
+        if self.log_scales is not None:
+            logs = [_input_logs(s, len(m)) for s, m in zip(self.log_scales, self.means, strict=True)]
+        parts = zip(self.means, self.log_stds, logs, strict=True)
+        return {"kl_w": sum((gaussian_kl(m / jnp.exp(l), s - l) for m, s, l in parts), jnp.zeros(()))}
 
     def for_prediction(self) -> "MeanField":
         """Draw weights, not pre-activations."""
         return switched(self, by_row=False)
+
+
+def _input_logs(log_scale: Float[Leaf, "2"], num_inputs: int) -> Float[Array, "I 1"]:
+    """Return the log of every input unit's scale; the bias unit stands last."""
+    return jnp.where(np.arange(num_inputs)[:, None] < num_inputs - 1, log_scale[0], log_scale[1])
 
 
 class PreparedMeanField(PreparedWeights):

@@ -7,6 +7,9 @@ that only the input kernel and not the input itself carries the signal.
 One GP serves all layers (`mapping="global"`) or each has its own
 (`"layer"`); local layers and others never share one, for their codes live in different spaces. One input kernel
 serves the network: separate ones drift apart and cost extrapolation.
+
+Where the output layer is integrated (`output`) its weights are not drawn; a draw gives their Gaussian prior instead,
+conditioned on the values of the same GP that were drawn below.
 """
 
 from collections.abc import Sequence
@@ -19,18 +22,40 @@ from jaxtyping import Array, Float
 from metaprior.inputs import InputMap
 from metaprior.kernels import Kernel
 from metaprior.leaves import Leaf
-from metaprior.mapping import Conditional, ConditionalDraw, Ends, Mapping, Prior, WeightNoise
+from metaprior.mapping import (
+    Anchored,
+    Conditional,
+    ConditionalDraw,
+    Ends,
+    KnownValues,
+    Mapping,
+    OutputPrior,
+    Prior,
+    WeightNoise,
+)
+from metaprior.mapping.base import input_scales
 from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes
 from metaprior.units import Units
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
 
 
+class OutputWeights(eqx.Module):
+    """The prior of an integrated output layer; `group` is the mapping below that it shares its GP with, or None."""
+
+    kernel_in: Kernel | None
+    kernel_out: Kernel | None
+    weight_noise: WeightNoise
+    layer: int = eqx.field(static=True)
+    group: int | None = eqx.field(static=True)
+    local: bool = eqx.field(static=True)
+
+
 class MetaGP(WeightModel):
     """A Gaussian-process prior over the weights of a network."""
 
     units: Units
-    mappings: tuple[Mapping, ...]
+    mappings: tuple[Mapping | Anchored, ...]
     input_kernel: Kernel | None
     input_map: InputMap
     log_scale: Float[Leaf, "L 2"]
@@ -40,6 +65,7 @@ class MetaGP(WeightModel):
     local: tuple[bool, ...] = eqx.field(static=True)
     conditional: Conditional
     start_jitter: float = eqx.field(static=True, default=1e-4)
+    output: OutputWeights | None = None
 
     def kernel_of(self, group: int) -> Kernel | None:
         """Return the input kernel of a group of layers, None where it is global."""
@@ -51,7 +77,10 @@ class MetaGP(WeightModel):
 
     def group_sizes(self, group: int) -> NoiseSizes:
         """Return the normals of one mapping's draw."""
-        return self.conditional.sizes(self.mappings[group], self.kernel_of(group), self.group_wires(group))
+        mapping = self.mappings[group]
+        if isinstance(mapping, Anchored) and mapping.whole:
+            return NoiseSizes(weights=mapping.num_inducing)
+        return self.conditional.sizes(mapping, self.kernel_of(group), self.group_wires(group))
 
     def sizes(self) -> NoiseSizes:
         """Latents, then V and every mapping's own."""
@@ -63,15 +92,21 @@ class MetaGP(WeightModel):
             per_row=sum(g.per_row for g in groups),
         )
 
+    @property
+    def _jitter(self) -> Float[Array, ""]:
+        return jnp.asarray(self.start_jitter, self.units.mean.dtype)
+
     def prepared(self) -> "PreparedMetaGP":
-        """Factor every K_uu. Cost M^3 a mapping."""
-        jitter = jnp.asarray(self.start_jitter, self.units.mean.dtype)
-        roots = [m.inverse_root(self.kernel_of(g), jitter) for g, m in enumerate(self.mappings)]
-        return PreparedMetaGP(self, [root for root, _ in roots], jnp.max(jnp.stack([used for _, used in roots])))
+        """Factor every K_uu that does not depend on a draw. Cost M^3 a mapping."""
+        free = {g: m for g, m in enumerate(self.mappings) if isinstance(m, Mapping)}
+        roots = {g: m.inverse_root(self.kernel_of(g), self._jitter) for g, m in free.items()}
+        used = jnp.max(jnp.stack([jnp.zeros((), self.units.mean.dtype), *[used for _, used in roots.values()]]))
+        return PreparedMetaGP(self, [roots[g][0] if g in roots else None for g in range(len(self.mappings))], used)
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the parts of z, of v and, where there is one, of V."""
-        parts = {"kl_z": self.units.kl(), "kl_u": sum((m.kl() for m in self.mappings), jnp.zeros(()))}
+        """Return the parts of z, of v at free codes and, where there is one, of V."""
+        free = [m.kl() for m in self.mappings if isinstance(m, Mapping)]
+        parts = {"kl_z": self.units.kl()} | ({"kl_u": sum(free, jnp.zeros(()))} if free else {})
         return parts | ({"kl_V": self.input_map.kl()} if self.input_map.means else {})
 
     @property
@@ -81,10 +116,10 @@ class MetaGP(WeightModel):
 
 
 class PreparedMetaGP(PreparedWeights):
-    """A MetaGP with its factors."""
+    """A MetaGP with the factors that all draws share; None where a mapping's codes move with the draw."""
 
     model: MetaGP
-    inverse_roots: list[Array]
+    inverse_roots: list[Array | None]
     used_jitter: Float[Array, ""]
 
     @property
@@ -97,18 +132,91 @@ class PreparedMetaGP(PreparedWeights):
         model = self.model
         z = model.units.draw(noise.units)
         size_v = model.input_map.num_normals
-        weights, spectral, draws = noise.weights[size_v:], noise.spectral, []
-        for g, mapping in enumerate(model.mappings):
+        weights, spectral, groups = noise.weights[size_v:], noise.spectral, []
+        for g in range(len(model.mappings)):
             sizes = model.group_sizes(g)
             part = Noise(noise.units, weights[: sizes.weights], spectral[: sizes.spectral], noise.rows)
             weights, spectral = weights[sizes.weights :], spectral[sizes.spectral :]
-            ends = [
-                Ends(_rows(z, wire.inputs), _rows(z, wire.outputs), wire, jnp.exp(model.log_scale[layer]))
-                for layer, wire in zip(model.groups[g], model.group_wires(g), strict=True)
-            ]
-            prior = Prior(mapping, model.kernel_of(g), self.inverse_roots[g], model.weight_noise)
-            draws.append(model.conditional.draw(prior, ends, part))
-        return MetaGPDraw(model, model.input_map.draw(noise.weights[:size_v]), draws)
+            groups.append(_drawn_group(model, g, z, self.inverse_roots[g], part))
+        projections = model.input_map.draw(noise.weights[:size_v])
+        return MetaGPDraw(model, projections, [drawn for drawn, _ in groups], z, [own for _, own in groups])
+
+
+class OwnValues(eqx.Module):
+    """What a draw of anchored values leaves: their factor, their values, what they add to the KL, the jitter."""
+
+    inverse_root: Float[Array, "M M"] | None
+    values: Float[Array, " M"]
+    kl: Float[Array, ""]
+    jitter: Float[Array, ""]
+
+
+def _drawn_group(
+    model: MetaGP, g: int, z: Float[Array, "U Dz"], inverse_root: Array | None, noise: Noise
+) -> tuple[ConditionalDraw, OwnValues | None]:
+    """Return one draw of a mapping's layers."""
+    mapping, kernel = model.mappings[g], model.kernel_of(g)
+    ends = [
+        Ends(_rows(z, wire.inputs), _rows(z, wire.outputs), wire, jnp.exp(model.log_scale[layer]))
+        for layer, wire in zip(model.groups[g], model.group_wires(g), strict=True)
+    ]
+    if isinstance(mapping, Mapping):
+        assert inverse_root is not None
+        return model.conditional.draw(Prior(mapping, kernel, inverse_root, model.weight_noise), ends, noise), None
+    if mapping.whole and _is_grid(model, g):
+        u, noise_std = mapping.draw(noise.weights), jnp.exp(model.weight_noise.log_std)
+        kl = mapping.kl_on_grid(ends[0].z_in, ends[0].z_out, noise_std)
+        return WholeDraw(u, ends), OwnValues(None, u, kl, jnp.zeros((), z.dtype))
+    inverse_root, used = mapping.inverse_root(z, kernel, model.weight_noise, model._jitter)
+    kl = mapping.kl(inverse_root)
+    if mapping.whole:
+        u = mapping.draw(noise.weights)
+        return WholeDraw(u, ends), OwnValues(inverse_root, u, kl, used)
+    placed = mapping.placed(z, inverse_root)
+    drawn = model.conditional.draw(Prior(placed, kernel, inverse_root, model.weight_noise), ends, noise)
+    # the values themselves, for an output layer that shares the GP: the conditional draws v from the first normals
+    v = placed.draw(noise.weights[: mapping.num_inducing])
+    return drawn, OwnValues(inverse_root, _times_root(inverse_root, v), kl, used)
+
+
+def _times_root(inverse_root: Float[Array, "M M"], v: Float[Array, " M"]) -> Float[Array, " M"]:
+    """Return u = L v."""
+    return jnp.linalg.solve(inverse_root, v)
+
+
+def _is_grid(model: MetaGP, g: int) -> bool:
+    """Return whether a mapping has all weights of one global layer, in the form that needs no matrix of them."""
+    mapping, noise = model.mappings[g], model.weight_noise
+    shared = model.output is not None and model.output.group == g
+    return len(model.groups[g]) == 1 and not shared and noise.slope_in is None and mapping.below_diagonal is None
+
+
+class WholeDraw(ConditionalDraw):
+    """Weights that are the drawn values themselves, layer after layer."""
+
+    values: Float[Array, " W"]
+    scales: list[Array]
+    shapes: tuple[tuple[int, int], ...] = eqx.field(static=True)
+
+    def __init__(self, values: Float[Array, " W"], ends: Sequence[Ends]) -> None:
+        """Keep the values, and every layer's scales and shape."""
+        self.values = values
+        self.scales = [input_scales(e.scale, e.z_in.shape[0])[:, None] for e in ends]
+        self.shapes = tuple((e.z_in.shape[0], e.z_out.shape[0]) for e in ends)
+
+    def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
+        """Return the values times the layers' scales."""
+        starts = np.cumsum([0, *[i * j for i, j in self.shapes]])
+        parts = [self.values[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        return [s * p.reshape(shape) for s, p, shape in zip(self.scales, parts, self.shapes, strict=True)]
+
+    def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
+        """Return h -> h w."""
+        return [_product(w) for w in self.weights(eps, rows)]
+
+
+def _product(w: Array) -> Layer:
+    return lambda h: h @ w
 
 
 class MetaGPDraw(WeightDraw):
@@ -117,9 +225,11 @@ class MetaGPDraw(WeightDraw):
     model: MetaGP
     projections: list[Array]
     draws: list[ConditionalDraw]
+    z: Float[Array, "U Dz"]
+    own: list[OwnValues | None]
 
     def _by_group(self, x: Array, rows: Array) -> list[tuple[Array, Array]]:
-        eps = self.model.input_map(self.projections, x) if self.model.input_kernel is not None else x
+        eps = self.aux_inputs(x)
         sizes = [self.model.group_sizes(g).per_row for g in range(len(self.draws))]
         starts = np.cumsum([0, *sizes])
         return [(eps, rows[:, a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)]
@@ -138,6 +248,61 @@ class MetaGPDraw(WeightDraw):
         """Return the mappings' explicit weights."""
         parts = zip(self.draws, self._by_group(x, rows), strict=True)
         return self._in_order([draw.weights(eps, own) for draw, (eps, own) in parts])
+
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return the part of anchored values, whose prior depends on z."""
+        parts = [own.kl for own in self.own if own is not None]
+        return {"kl_u": sum(parts[1:], parts[0])} if parts else {}
+
+    @property
+    def jitter(self) -> Float[Array, ""]:
+        """The largest jitter of the draw's own factors."""
+        parts = [own.jitter for own in self.own if own is not None]
+        return jnp.max(jnp.stack([jnp.zeros((), self.z.dtype), *parts]))
+
+    def aux_inputs(self, x: Float[Array, "B D"]) -> Float[Array, "B E"]:
+        """Return eps, or x itself in a global model."""
+        return self.model.input_map(self.projections, x) if self.model.input_kernel is not None else x
+
+    def output_prior(self) -> OutputPrior:
+        """Return the output weights' prior, given the values of its own GP that were drawn below."""
+        model, output = self.model, self.model.output
+        assert output is not None
+        wire = model.wires[output.layer]
+        z_in, z_out = _rows(self.z, wire.inputs), _rows(self.z, wire.outputs)
+        source = output if output.group is None else model.mappings[output.group]
+        kernel_in, kernel_out = source.kernel_in, source.kernel_out
+        assert kernel_in is not None
+        assert kernel_out is not None
+        return OutputPrior(
+            kernel_in(z_in, z_in),
+            kernel_out(z_out, z_out),
+            output.weight_noise.std_in(z_in),
+            output.weight_noise.std_out(z_out),
+            input_scales(jnp.exp(model.log_scale[output.layer]), len(wire.inputs)),
+            model.input_kernel if output.local else None,
+            None if output.group is None else self._known(output.group, z_in, z_out),
+            model.start_jitter,
+        )
+
+    def _known(self, group: int, z_in: Array, z_out: Array) -> KnownValues:
+        """Return what the values of the shared GP say."""
+        mapping, own = self.model.mappings[group], self.own[group]
+        assert isinstance(mapping, Anchored)
+        assert own is not None
+        assert own.inverse_root is not None
+        code_in, code_out = mapping.codes(self.z)
+        joined_in, joined_out = jnp.concatenate([z_in, code_in]), jnp.concatenate([z_out, code_out])
+        return KnownValues(
+            mapping.kernel_in(z_in, code_in),
+            mapping.kernel_out(z_out, code_out),
+            own.inverse_root,
+            own.inverse_root.T @ (own.inverse_root @ own.values),
+            mapping.code_aux,
+            mapping.kernel_in(joined_in, joined_in),
+            mapping.kernel_out(joined_out, joined_out),
+            mapping.noise_of_values(self.z, self.model.weight_noise),
+        )
 
 
 def _rows(z: Array, units: range) -> Array:

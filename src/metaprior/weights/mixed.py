@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from metaprior.mapping import OutputPrior
 from metaprior.networks import Layer
 from metaprior.noise import Noise, NoiseSizes
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
@@ -95,6 +96,28 @@ class MixedDraw(WeightDraw):
         """Return the parts' weights in the network's order."""
         each = self._in_order(lambda draw, own: draw.weights(x, own), rows)
         return [functools.reduce(operator.add, own) for own in each]
+
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return the parts' own."""
+        return {name: value for draw in self.draws for name, value in draw.kl().items()}
+
+    @property
+    def jitter(self) -> Float[Array, ""]:
+        """The largest jitter of the parts."""
+        return jnp.max(jnp.stack([draw.jitter for draw in self.draws]))
+
+    def _with_output(self) -> WeightDraw:
+        """Return the part whose output layer is integrated."""
+        parts = zip(self.draws, self.model.parts, strict=True)
+        return next(draw for draw, part in parts if isinstance(part, MetaGP))
+
+    def output_prior(self) -> OutputPrior:
+        """Return the GP part's."""
+        return self._with_output().output_prior()
+
+    def aux_inputs(self, x: Float[Array, "B D"]) -> Float[Array, "B E"]:
+        """Return the GP part's."""
+        return self._with_output().aux_inputs(x)
 
     def _in_order(self, of: Callable[[WeightDraw, Array], Sequence], rows: Array) -> list[list]:
         """Return, for every layer, what the parts that have it give."""

@@ -1,8 +1,9 @@
 """The starting values of a MetaGP, from its specification, its network and the inputs it will see.
 
-Inducing codes start at codes of real weights (and real inputs): the residual variance of weights that no inducing
-code explains is noise to the likelihood, and the quickest way for training to remove it is to shrink the scale,
-which removes the signal too. All of it is NumPy: nothing compiles before training does.
+Where the output layer is integrated, the layers below it have anchored codes (`mapping.anchored`). Where every weight
+is drawn, as in the paper, inducing codes are free and start at codes of real weights (and real inputs): the residual
+variance of weights that no inducing code explains is noise to the likelihood, and the quickest way for training to
+remove it is to shrink the scale, which removes the signal too. All of it is NumPy: nothing compiles before training.
 """
 
 from collections.abc import Sequence
@@ -12,13 +13,20 @@ import numpy as np
 
 from metaprior.inputs import InputMap, Projection
 from metaprior.kernels import RBF, Kernel
-from metaprior.mapping import Conditional, Mapping, Pathwise, WeightNoise
+from metaprior.mapping import Anchored, Conditional, Mapping, Pathwise, WeightNoise
 from metaprior.networks import Network, Wire
 from metaprior.units import Units
 from metaprior.weights.base import switched
 from metaprior.weights.mean_field import MeanField
-from metaprior.weights.metagp import MetaGP
+from metaprior.weights.metagp import MetaGP, OutputWeights
 from metaprior.weights.mixed import Mixed
+
+#: sigma_w at the start where the output layer is integrated, relative to a layer's scale.
+INTEGRATED_NOISE = 0.3
+#: Units at one end of a layer up to which all its weights are anchored: their covariance is factored by its two sides.
+MOST_UNITS = 1000
+#: Weights up to which those of several layers that share a GP are all anchored: their covariance is factored whole.
+MOST_WEIGHTS = 600
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,7 @@ class MetaGPSpec:
 
     `kernel_in` and `kernel_out` act on a unit's latent; `input_kernel` None is the global model; `local_layers` are the
     layers that have it (negative numbers from the end; None: all); `mapping` is "global" (one GP) or "layer".
+    `integrated` leaves the output layer to be integrated out, and anchors the codes of the layers below.
     """
 
     latent_dim: int = 2
@@ -40,6 +49,7 @@ class MetaGPSpec:
     conditional: Conditional = Pathwise()
     heteroscedastic: bool = False
     jitter: float = 1e-4
+    integrated: bool = False
 
 
 def layer_groups(num_layers: int, spec: MetaGPSpec) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
@@ -70,27 +80,80 @@ def initial_metagp(spec: MetaGPSpec, wires: Sequence[Wire], inputs: np.ndarray, 
     aux_dim = input_map.means[-1].shape[0] if input_map.means else inputs.shape[1]
     groups, local = layer_groups(len(wires), spec)
     aux = _projected(input_map, inputs)
-    mappings = tuple(
-        Mapping.initial(
-            (spec.kernel_in.bound_to(spec.latent_dim), spec.kernel_out.bound_to(spec.latent_dim)),
-            _inducing_codes(spec, units, [wires[layer] for layer in group], aux if is_local else None, rng),
-            rng,
+    kernels = (spec.kernel_in.bound_to(spec.latent_dim), spec.kernel_out.bound_to(spec.latent_dim))
+    output, noise = None, WeightNoise.initial(spec.latent_dim, heteroscedastic=spec.heteroscedastic)
+    mappings: tuple[Mapping | Anchored, ...]
+    if spec.integrated:
+        noise = WeightNoise.initial(spec.latent_dim, heteroscedastic=spec.heteroscedastic, std=INTEGRATED_NOISE)
+        groups, local, output = _without_output(len(wires), groups, local, kernels, noise)
+        shared = None if output.group is None else groups[output.group]
+        mappings = tuple(
+            _anchored(spec, kernels, [wires[layer] for layer in group], aux if is_local else None, group is shared, rng)
+            for group, is_local in zip(groups, local, strict=True)
         )
-        for group, is_local in zip(groups, local, strict=True)
-    )
+    else:
+        mappings = tuple(
+            Mapping.initial(
+                kernels,
+                _inducing_codes(spec, units, [wires[layer] for layer in group], aux if is_local else None, rng),
+                rng,
+            )
+            for group, is_local in zip(groups, local, strict=True)
+        )
     return MetaGP(
         units=units,
         mappings=mappings,
         input_kernel=None if spec.input_kernel is None else spec.input_kernel.bound_to(aux_dim),
         input_map=input_map,
         log_scale=np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in wires]),
-        weight_noise=WeightNoise.initial(spec.latent_dim, heteroscedastic=spec.heteroscedastic),
+        weight_noise=noise,
         wires=wires,
         groups=groups,
         local=local,
         conditional=spec.conditional,
         start_jitter=spec.jitter,
+        output=output,
     )
+
+
+def _without_output(
+    num_layers: int,
+    groups: tuple[tuple[int, ...], ...],
+    local: tuple[bool, ...],
+    kernels: tuple[Kernel, Kernel],
+    noise: WeightNoise,
+) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...], OutputWeights]:
+    """Return the groups of the drawn layers, and the prior of the output layer, which none of them has any more."""
+    last = num_layers - 1
+    place = next(g for g, group in enumerate(groups) if last in group)
+    is_local, alone = local[place], len(groups[place]) == 1
+    left = [tuple(layer for layer in group if layer != last) for group in groups]
+    kept = tuple((group, kind) for group, kind in zip(left, local, strict=True) if group)
+    group = None if alone else [g for g, _ in kept].index(left[place])
+    kernel_in, kernel_out = kernels if alone else (None, None)
+    output = OutputWeights(kernel_in, kernel_out, noise, last, group, is_local)
+    return tuple(g for g, _ in kept), tuple(kind for _, kind in kept), output
+
+
+def _anchored(
+    spec: MetaGPSpec,
+    kernels: tuple[Kernel, Kernel],
+    wires: list[Wire],
+    aux: np.ndarray | None,
+    shared: bool,
+    rng: np.random.Generator,
+) -> Anchored:
+    """Return anchored values of layers that share a GP: of all weights where these are few, else of a share."""
+    num_weights = sum(w.num_weights for w in wires)
+    is_grid = len(wires) == 1 and not shared and not spec.heteroscedastic
+    few = max(map(len, wires[0][:2])) <= MOST_UNITS if is_grid else num_weights <= MOST_WEIGHTS
+    if aux is None and few:
+        grids = [np.meshgrid(w.inputs, w.outputs, indexing="ij") for w in wires]
+        rows_in, rows_out = (np.concatenate([grid[side].ravel() for grid in grids]) for side in (0, 1))
+        return Anchored.initial(kernels, (rows_in, rows_out), None, spec.latent_dim, rng, whole=True)
+    turn, rows_in, rows_out = _chosen_weights(spec.num_inducing, wires, rng)
+    code_aux = None if aux is None else _spread_over_kinds(aux, turn, rng)
+    return Anchored.initial(kernels, (rows_in, rows_out), code_aux, spec.latent_dim, rng, whole=False)
 
 
 def initial_mixed(
@@ -105,10 +168,14 @@ def initial_mixed(
     others = tuple(layer for layer in range(len(network.wires)) if layer not in mean_field)
     mean_field = sorted({*mean_field, *both})
     all_layers = MeanField.initial(network, rng)
+    # an integrated output layer needs functions below it, not pre-activations that every row draws for itself
+    learned = tuple(np.array([-0.5 * np.log(len(network.wires[layer].inputs) - 1), 0.0]) for layer in mean_field)
     below = switched(
         all_layers,
         means=tuple(all_layers.means[layer] for layer in mean_field),
         log_stds=tuple(all_layers.log_stds[layer] for layer in mean_field),
+        by_row=not spec.integrated,
+        log_scales=learned if spec.integrated else None,
     )
     metagp = initial_metagp(spec, [network.wires[layer] for layer in others], inputs, rng)
     return Mixed((below, metagp), (tuple(mean_field), others))
@@ -141,18 +208,30 @@ def _inducing_codes(
     Every layer's weights and every layer's biases get the same share: a bias that follows the input is the shortest
     way from the input kernel to the output, and one code in a thousand weights would never be chosen for it.
     """
-    kinds = [kind for w in wires for kind in ((w.inputs[:-1], w.outputs), (w.inputs[-1:], w.outputs))]
-    turn = np.arange(spec.num_inducing) % len(kinds)
-    rows_in = np.array([rng.choice(kinds[k][0]) for k in turn])
-    rows_out = np.array([rng.choice(kinds[k][1]) for k in turn])
+    turn, rows_in, rows_out = _chosen_weights(spec.num_inducing, wires, rng)
     mean = np.asarray(units.mean)
     spread = 0.05 * rng.standard_normal((2, spec.num_inducing, spec.latent_dim))
-    code_aux = None
-    if aux is not None:
-        code_aux = np.empty((spec.num_inducing, aux.shape[1]))
-        for kind in range(min(len(kinds), spec.num_inducing)):
-            code_aux[turn == kind] = _spread_rows(aux, int(np.sum(turn == kind)), rng)
+    code_aux = None if aux is None else _spread_over_kinds(aux, turn, rng)
     return mean[rows_in] + spread[0], mean[rows_out] + spread[1], code_aux
+
+
+def _chosen_weights(
+    count: int, wires: list[Wire], rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return weights chosen at random: the kind of each (a layer's weights or its biases), and its two units."""
+    kinds = [kind for w in wires for kind in ((w.inputs[:-1], w.outputs), (w.inputs[-1:], w.outputs))]
+    turn = np.arange(count) % len(kinds)
+    rows_in = np.array([rng.choice(kinds[k][0]) for k in turn])
+    rows_out = np.array([rng.choice(kinds[k][1]) for k in turn])
+    return turn, rows_in, rows_out
+
+
+def _spread_over_kinds(aux: np.ndarray, turn: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return an input for every chosen weight, those of one kind spread over the data."""
+    code_aux = np.empty((len(turn), aux.shape[1]))
+    for kind in np.unique(turn):
+        code_aux[turn == kind] = _spread_rows(aux, int(np.sum(turn == kind)), rng)
+    return code_aux
 
 
 def _spread_rows(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -1,0 +1,74 @@
+"""Which regime an integrated output layer has, and where its inducing rows start."""
+
+from typing import Any
+
+import numpy as np
+
+from metaprior.estimators.base import Problem
+from metaprior.estimators.checks import is_whole
+from metaprior.likelihoods import Gaussian
+from metaprior.output_layer import Exact, InducingRows, OutputLayer, PseudoObservations
+
+#: The names of `output_layer`.
+REGIMES = ("auto", "exact", "inducing_rows", "pseudo_observations", "drawn")
+#: Rows times outputs up to which the exact regime is chosen, and the most that it can be asked for.
+EXACT_CHOSEN, EXACT_MOST = 512, 4000
+#: Rows up to which inducing rows are chosen; with more, pseudo-observations see the rows in batches.
+INDUCING_CHOSEN = 50_000
+#: Inducing rows of either regime, and pseudo-observations (rows times functions) at the most.
+NUM_INDUCING_ROWS, NUM_PSEUDO_ROWS, MOST_PSEUDO = 300, 100, 800
+
+
+def chosen_regime(name: str, gaussian: bool, num_rows: int, num_functions: int) -> str:
+    """Return the regime of a fit: the one that was named, or by the likelihood and the size of the data."""
+    if name == "auto":
+        if not gaussian:
+            return "pseudo_observations"
+        if num_rows * num_functions <= EXACT_CHOSEN:
+            return "exact"
+        return "inducing_rows" if num_rows <= INDUCING_CHOSEN else "pseudo_observations"
+    if name in ("exact", "inducing_rows") and not gaussian:
+        raise ValueError(
+            f"output_layer={name!r}: expected Gaussian noise (likelihood='gaussian'), for which it has a closed form; "
+            "take output_layer='pseudo_observations', which serves every likelihood."
+        )
+    if name == "exact" and num_rows * num_functions > EXACT_MOST:
+        raise ValueError(
+            f"output_layer='exact': expected at most {EXACT_MOST} rows times outputs, whose covariance is factored at "
+            f"every step; got {num_rows * num_functions}. Take output_layer='inducing_rows'."
+        )
+    return name
+
+
+def initial_output(
+    regime: str, problem: Problem, num_inducing_rows: Any, jitter: float, rng: np.random.Generator
+) -> OutputLayer:
+    """Return the regime before training; inducing rows start at rows of the data."""
+    if regime == "exact":
+        return Exact()
+    num_rows, num_functions = len(problem.x), problem.num_functions
+    asked = num_inducing_rows if is_whole(num_inducing_rows) else None
+    if asked is not None and asked > num_rows:
+        raise ValueError(
+            f"num_inducing_rows: expected at most the {num_rows} rows of the data; got {asked}. Give fewer, or 'auto'."
+        )
+    if regime == "inducing_rows":
+        chosen = _chosen_rows(problem, int(asked or min(NUM_INDUCING_ROWS, num_rows)), rng)
+        return InducingRows(problem.x_unit[chosen], None, jitter)
+    usual = NUM_INDUCING_ROWS if isinstance(problem.likelihood, Gaussian) else NUM_PSEUDO_ROWS
+    usual = max(1, min(usual, num_rows, MOST_PSEUDO // num_functions))
+    chosen = _chosen_rows(problem, int(asked or usual), rng)
+    targets = problem.likelihood.functions_at(problem.targets[chosen], num_functions)
+    return PseudoObservations.initial(problem.x_unit[chosen], np.asarray(targets, np.float64))
+
+
+def _chosen_rows(problem: Problem, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Return rows at random; where there are classes, as many of each as far as they go."""
+    order = rng.permutation(len(problem.x))
+    if isinstance(problem.likelihood, Gaussian) or problem.num_functions == 1:
+        return order[:count]
+    labels = problem.targets[order, 0]
+    turn = np.empty(len(order))
+    for label in np.unique(labels):
+        turn[labels == label] = np.arange(np.sum(labels == label))
+    return order[np.argsort(turn, kind="stable")[:count]]

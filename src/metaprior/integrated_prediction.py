@@ -1,0 +1,220 @@
+"""Prediction with an integrated output layer: a mixture, over few draws of what is below, of Gaussian processes.
+
+Given a draw of the layers below, the functions are a Gaussian process with known moments, so a handful of draws does
+what hundreds of drawn functions did. What each draw has learned from the data (`ConditionedGP`) is computed once and
+kept while the model lives; a row then costs a few products of matrices. With Gaussian noise every answer is that of a
+mixture of Gaussians; other likelihoods are asked at values of f drawn from the marginals. Whole functions are drawn
+coherently by Matheron's rule, at a cost linear in the rows.
+"""
+
+import dataclasses
+import weakref
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from metaprior.compilation import as_float64, compiled, in_float64
+from metaprior.likelihoods import Gaussian, Likelihood
+from metaprior.model import Model
+from metaprior.noise import sample_shared_noise
+from metaprior.numerics import small_cholesky
+from metaprior.output_layer import ConditionedGP, FunctionGP
+from metaprior.prediction import CHUNK_ROWS, FunctionDraws, Predictive
+
+#: Functions that one draw of what is below stands for.
+FUNCTIONS_PER_DRAW = 8
+#: Functions drawn at once, and how many fitted models' posteriors are kept.
+FUNCTIONS_AT_ONCE, MOST_KEPT = 8, 4
+
+
+class IntegratedDraws(FunctionDraws):
+    """The posterior of a model with an integrated output layer at given rows.
+
+    `num_draws` functions stand for `num_draws / 8` draws of what is below, whose key is the fit's own; another `key`
+    decides the functions alone.
+    """
+
+    whole = rowwise = stacked = False
+
+    def __init__(
+        self, model: Model, draw_key: np.ndarray, num_below: int, key: np.ndarray, num_draws: int, x: np.ndarray
+    ):
+        """Keep what is needed; nothing is computed yet."""
+        self.model, self.key, self.num_draws = model, key, num_draws
+        self.draw_key, self.num_below = draw_key, num_below
+        self.x = np.asarray(x, np.float64)
+
+    @property
+    def posterior(self) -> ConditionedGP:
+        """What every draw of the layers below has learned, along a leading axis."""
+        return posterior_of(self.model, self.draw_key, self.num_below)
+
+    def moments(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Yield rows with the mean [S, rows, K] and the outputs' covariance [S, rows, K, K] of every draw below."""
+        for rows, padded in self._padded():
+            with in_float64():
+                mean, covariance = _moments(self.posterior, jnp.asarray(padded))
+                size = rows.stop - rows.start
+                yield rows, np.asarray(mean)[:, :size], np.asarray(covariance)[:, :size]
+
+    def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield rows and values of f drawn from every row's own marginal, [S, rows, K]; all rows share the normals."""
+        for rows, padded in self._padded():
+            with in_float64():
+                f = _marginal_draws(self.posterior, jnp.asarray(padded), self._key(), self.num_draws)
+                yield rows, np.asarray(f)[:, : rows.stop - rows.start]
+
+    def coherent(self) -> "CoherentDraws":
+        """Return functions drawn jointly over the rows."""
+        return CoherentDraws(self.model, self.draw_key, self.num_below, self.key, self.num_draws, self.x)
+
+    def _padded(self) -> Iterator[tuple[slice, np.ndarray]]:
+        for start in range(0, len(self.x), CHUNK_ROWS):
+            rows = self.x[start : start + CHUNK_ROWS]
+            padded = np.pad(rows, ((0, CHUNK_ROWS - len(rows)), (0, 0)), mode="edge")
+            yield slice(start, start + len(rows)), padded
+
+    def _key(self) -> Key[Array, ""]:
+        return jax.random.wrap_key_data(jnp.asarray(self.key), impl="threefry2x32")
+
+
+class CoherentDraws(IntegratedDraws):
+    """Functions of the posterior: a row's values depend on the row alone, and those of all rows belong together."""
+
+    def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield rows and the functions' values there, [S, rows, K]."""
+        for rows, padded in self._padded():
+            with in_float64():
+                f = _functions(self.posterior, self._key(), jnp.asarray(padded), self.num_draws)
+                yield rows, np.asarray(f)[:, : rows.stop - rows.start]
+
+
+class GaussianMixture(Predictive):
+    """The predictive distribution where the noise is Gaussian: for every draw below, y is Gaussian at each row."""
+
+    _draws: IntegratedDraws
+
+    def _components(self) -> Iterator[tuple[slice, Likelihood, np.ndarray]]:
+        """Yield rows, every draw's distribution of y around its mean (function and noise), and the means."""
+        noise = np.exp(np.asarray(self._draws.model.likelihood.log_noise, np.float64))  # type: ignore[attr-defined]
+        for rows, mean, covariance in self._draws.moments():
+            variance = np.maximum(np.diagonal(covariance, axis1=2, axis2=3), 0)
+            yield rows, Gaussian(0.5 * np.log(variance + noise**2)), mean
+
+    @property
+    def num_draws(self) -> int:
+        """How many functions `draws` and `sample` give; the other answers need none."""
+        return self._draws.num_draws
+
+    @cached_property
+    def _noise(self) -> np.ndarray:
+        return np.exp(np.asarray(self._draws.model.likelihood.log_noise, np.float64))  # type: ignore[attr-defined]
+
+    @cached_property
+    def _moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        mean, between, within = self._reduce(_mixture_moments)
+        noise = np.broadcast_to(self._noise**2, mean.shape)
+        epistemic = between + np.maximum(within - noise, 0)
+        scale = self._scale
+        return (
+            self._shaped(self._offset + scale * mean),
+            self._shaped(scale**2 * epistemic),
+            self._shaped(scale**2 * noise),
+        )
+
+    @cached_property
+    def _entropies(self) -> tuple[np.ndarray, np.ndarray]:
+        total, _ = super()._entropies
+        # H[y | f] = log(2 pi e noise^2) / 2, summed over outputs
+        given = np.sum(0.5 * np.log(2 * np.pi * np.e) + np.log(self._scale * self._noise))
+        return total, np.full_like(total, given)
+
+
+def predictive_of(draws: FunctionDraws, offset: np.ndarray, scale: np.ndarray, *, flat: bool) -> Predictive:
+    """Return what draws of functions, or the posterior of an integrated output layer, say in the units of the data."""
+    gaussian = isinstance(draws, IntegratedDraws) and isinstance(draws.model.likelihood, Gaussian)
+    return (GaussianMixture if gaussian else Predictive)(draws, offset, scale, flat=flat)
+
+
+# --- what every draw below has learned -----------------------------------------------------
+
+_KEPT: list[tuple[weakref.ref, bytes, int, ConditionedGP]] = []
+
+
+def posterior_of(model: Model, key: np.ndarray, num_draws: int) -> ConditionedGP:
+    """Return the posterior of every draw below, from the last few that were computed where it is among them."""
+    wanted = (np.asarray(key).tobytes(), num_draws)
+    for known in _KEPT:
+        if known[0]() is model and known[1:3] == wanted:
+            return known[3]
+    with in_float64():
+        own_key = jax.random.wrap_key_data(jnp.asarray(key), impl="threefry2x32")
+        found = _conditioned(as_float64(_predicting(model)), own_key, num_draws)
+    _KEPT[:] = [
+        *[known for known in _KEPT if known[0]() is not None][-(MOST_KEPT - 1) :],
+        (weakref.ref(model), *wanted, found),
+    ]
+    return found
+
+
+def _predicting(model: Model) -> Model:
+    return dataclasses.replace(model, weights=model.weights.for_prediction())
+
+
+@compiled
+def _conditioned(model: Model, key: Key[Array, ""], num_draws: int) -> ConditionedGP:
+    prepared = model.weights.prepared()
+    noise = sample_shared_noise(key, model.weights.sizes(), num_draws, jnp.float64)
+
+    def one(own: Any) -> ConditionedGP:
+        assert model.output is not None
+        return model.output.conditioned(FunctionGP.of(prepared.draw(own), model.network), model.likelihood)
+
+    return jax.lax.map(one, noise)
+
+
+@compiled
+def _moments(posterior: ConditionedGP, x: Float[Array, "B D"]) -> tuple[Array, Array]:
+    return jax.lax.map(lambda own: own.moments(x), posterior)
+
+
+@compiled
+def _marginal_draws(posterior: ConditionedGP, x: Float[Array, "B D"], key: Key[Array, ""], num_draws: int) -> Array:
+    num_below, num_outputs = posterior.alpha.shape[0], posterior.gp.prior.gram_out.shape[-1]
+    each = -(-num_draws // num_below)
+    normals = jax.random.normal(key, (num_below, each, num_outputs), jnp.float64)
+
+    def one(own: tuple[ConditionedGP, Array]) -> Array:
+        mean, covariance = own[0].moments(x)
+        return mean + jnp.einsum("bkl,jl->jbk", small_cholesky(covariance), own[1])
+
+    f = jax.lax.map(one, (posterior, normals))
+    return jnp.swapaxes(f, 0, 1).reshape(-1, *f.shape[2:])[:num_draws]
+
+
+def coherent_functions(
+    posterior: ConditionedGP, key: Key[Array, ""], x: Float[Array, "B D"], num_draws: int
+) -> Float[Array, "S B K"]:
+    """Return functions of the posterior at the rows; the draws below take turns."""
+    num_below = posterior.alpha.shape[0]
+    first = jax.tree.map(lambda leaf: leaf[0], posterior)
+    normals = jax.random.normal(key, (num_draws, first.num_normals()), jnp.float64)
+
+    def one(own: tuple[Array, Array]) -> Array:
+        number, numbers = own
+        return jax.tree.map(lambda leaf: leaf[number % num_below], posterior).function(numbers)(x)
+
+    return jax.lax.map(one, (jnp.arange(num_draws), normals), batch_size=min(FUNCTIONS_AT_ONCE, num_draws))
+
+
+_functions = compiled(coherent_functions)
+
+
+@compiled
+def _mixture_moments(components: Gaussian, mean: Float[Array, "S B K"]) -> tuple[Array, Array, Array]:
+    return jnp.mean(mean, 0), jnp.var(mean, 0), jnp.mean(components.noise**2, 0)

@@ -1,0 +1,167 @@
+"""Anchored codes: inducing codes that are codes of real weights and move with the draw of the unit latents.
+
+C_u(z) = [z_i(m), z_j(m)(, aux_m)], so u are (nearly) the weights themselves: what u is given does not depend on where z
+is, and a product q(z) q(u) leaves z as broad as the data do. The bound has
+
+    - KL[q(z) || p(z)] - E_q(z) KL[q(u) || N(0, K_uu(z))],      q(u) = N(m, T T'), T lower triangular or diagonal.
+
+Where the layers have few weights all of them are anchored, and u has the weight noise in it: K_uu(z) + sigma_w^2 I.
+Then nothing of a weight is left to its prior. Where they have many, a share is anchored, and the weights follow from
+u by the conditional, as they do from free inducing codes.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.kernels import Kernel
+from metaprior.leaves import Leaf
+from metaprior.mapping.weight_noise import WeightNoise
+from metaprior.numerics import grid_cross_entropy, jittered_inverse_root
+
+#: Standard deviation of q(u) at the start; the prior's is about 1.
+INITIAL_STD = 0.1
+#: Anchors up to which q(u) has a full covariance.
+FULL_COVARIANCE = 64
+
+
+class Placed(eqx.Module):
+    """Inducing values with their codes at one draw of z: q(v) = N(mean, factor factor'), u = L v, K_uu = L L'."""
+
+    mean: Float[Array, " M"]
+    factor: Float[Array, "M M"]
+    kernel_in: Kernel
+    kernel_out: Kernel
+    code_in: Float[Array, "M Dz"]
+    code_out: Float[Array, "M Dz"]
+    code_aux: Float[Leaf, "M E"] | None
+
+    @property
+    def num_inducing(self) -> int:
+        """M."""
+        return self.mean.shape[0]
+
+    @property
+    def latent_dim(self) -> int:
+        """D_z."""
+        return self.code_in.shape[1]
+
+    @property
+    def input_codes(self) -> Leaf:
+        """U_aux; only a local mapping has it."""
+        assert self.code_aux is not None
+        return self.code_aux
+
+    def draw(self, normals: Float[Array, " M"]) -> Float[Array, " M"]:
+        """Return v = mean + factor normals."""
+        return self.mean + self.factor @ normals
+
+
+class Anchored(eqx.Module):
+    """q(u) at the codes of chosen weights; `whole` where these are all weights, in the order of the layers."""
+
+    mean: Float[Leaf, " M"]
+    log_diagonal: Float[Leaf, " M"]
+    below_diagonal: Float[Leaf, "M M"] | None
+    kernel_in: Kernel
+    kernel_out: Kernel
+    code_aux: Float[Leaf, "M E"] | None
+    units_in: tuple[int, ...] = eqx.field(static=True)
+    units_out: tuple[int, ...] = eqx.field(static=True)
+    whole: bool = eqx.field(static=True)
+    latent_dim: int = eqx.field(static=True)
+
+    @classmethod
+    def initial(
+        cls,
+        kernels: tuple[Kernel, Kernel],
+        units: tuple[np.ndarray, np.ndarray],
+        code_aux: np.ndarray | None,
+        latent_dim: int,
+        rng: np.random.Generator,
+        *,
+        whole: bool,
+    ) -> "Anchored":
+        """Start from random weights of the prior's spread, known to within `INITIAL_STD`."""
+        count = len(units[0])
+        below = np.zeros((count, count)) if count <= FULL_COVARIANCE else None
+        units_in, units_out = (tuple(int(u) for u in side) for side in units)
+        mean, spread = rng.standard_normal(count), np.full(count, np.log(INITIAL_STD))
+        return cls(mean, spread, below, *kernels, code_aux, units_in, units_out, whole, latent_dim)
+
+    @property
+    def num_inducing(self) -> int:
+        """M."""
+        return len(self.units_in)
+
+    @property
+    def input_codes(self) -> Leaf:
+        """U_aux; only a local mapping has it."""
+        if self.code_aux is None:
+            raise ValueError("this mapping is global: its inducing codes have no block for the input.")
+        return self.code_aux
+
+    def codes(self, z: Float[Array, "U Dz"]) -> tuple[Array, Array]:
+        """Return the codes' two blocks at a draw of the latents."""
+        return z[np.array(self.units_in)], z[np.array(self.units_out)]
+
+    def draw(self, normals: Float[Array, " M"]) -> Float[Array, " M"]:
+        """Return u = m + T normals."""
+        spread = jnp.exp(self.log_diagonal) * normals
+        return self.mean + (spread if self.below_diagonal is None else spread + self._below @ normals)
+
+    @property
+    def _below(self) -> Float[Array, "M M"]:
+        assert self.below_diagonal is not None
+        mask = np.tril(np.ones(self.below_diagonal.shape), -1)
+        return self.below_diagonal * mask.astype(self.mean.dtype)
+
+    def noise_of_values(self, z: Float[Array, "U Dz"], weight_noise: WeightNoise) -> Float[Array, " M"]:
+        """Return the standard deviation of the weight noise that u has in it: none where a share is anchored."""
+        if not self.whole:
+            return jnp.zeros(self.num_inducing, z.dtype)
+        code_in, code_out = self.codes(z)
+        return weight_noise.std_in(code_in) * weight_noise.std_out(code_out)
+
+    def inverse_root(
+        self, z: Float[Array, "U Dz"], input_kernel: Kernel | None, weight_noise: WeightNoise, jitter: Array
+    ) -> tuple[Array, Array]:
+        """Return L^-1 with L L' = K_uu(z) and the jitter it took. Cost M^3."""
+        code_in, code_out = self.codes(z)
+        gram = self.kernel_in(code_in, code_in) * self.kernel_out(code_out, code_out)
+        if input_kernel is not None:
+            gram = gram * input_kernel(self.input_codes, self.input_codes)
+        gram = gram + jnp.diag(self.noise_of_values(z, weight_noise) ** 2)
+        return jittered_inverse_root(gram, jitter)
+
+    def kl(self, inverse_root: Float[Array, "M M"]) -> Float[Array, ""]:
+        """Return KL[q(u) || N(0, L L')] for a given L^-1. Cost M^2, and M^3 with a full covariance."""
+        quadratic = jnp.sum((inverse_root @ self.mean) ** 2)
+        spread = jnp.sum((inverse_root * jnp.exp(self.log_diagonal)) ** 2)
+        if self.below_diagonal is not None:
+            spread = jnp.sum((inverse_root @ (self._below + jnp.diag(jnp.exp(self.log_diagonal)))) ** 2)
+        log_determinants = jnp.sum(jnp.log(jnp.diagonal(inverse_root))) + jnp.sum(self.log_diagonal)
+        return 0.5 * (quadratic + spread - self.num_inducing) - log_determinants
+
+    def kl_on_grid(
+        self, z_in: Float[Array, "I Dz"], z_out: Float[Array, "J Dz"], noise: Float[Array, ""]
+    ) -> Float[Array, ""]:
+        """Return the same for all weights of one global layer, whose K_uu = K_in (x) K_out + noise^2 I.
+
+        q(u) must be mean-field. Cost I^3 + J^3 + I J (I + J) instead of (I J)^3.
+        """
+        shape = (z_in.shape[0], z_out.shape[0])
+        gram_in, gram_out = self.kernel_in(z_in, z_in), self.kernel_out(z_out, z_out)
+        variance = jnp.exp(2 * self.log_diagonal).reshape(shape)
+        cross = grid_cross_entropy(gram_in, gram_out, noise**2, self.mean.reshape(shape), variance)
+        return cross - 0.5 * self.num_inducing - jnp.sum(self.log_diagonal)
+
+    def placed(self, z: Float[Array, "U Dz"], inverse_root: Float[Array, "M M"]) -> Placed:
+        """Return the values in whitened form at a draw of the latents: mean L^-1 m, factor L^-1 T."""
+        spread = jnp.exp(self.log_diagonal)
+        factor = (
+            inverse_root * spread if self.below_diagonal is None else inverse_root @ (self._below + jnp.diag(spread))
+        )
+        kernels = (self.kernel_in, self.kernel_out)
+        return Placed(inverse_root @ self.mean, factor, *kernels, *self.codes(z), self.code_aux)

@@ -1,0 +1,164 @@
+"""The output layer's weights given everything below: a Gaussian, and so a GP over the network's outputs.
+
+f_o(x) = sum_i s_i h_i(x) (f(z_i, z_o, x) + sigma_w noise_io) is linear in the output weights, which are Gaussian given
+the unit latents z. With phi = s h, the scaled activations of the last hidden layer (its bias unit among them),
+
+    cov(f_o(x), f_o'(x')) = k_out(z_o, z_o') k_aux(x, x') phi(x)' K_in phi(x') + [o = o'] phi(x)' Sigma_w phi(x')
+
+where Sigma_w is the diagonal of the weight noise and k_aux = 1 in a global layer. Where the layer shares its GP with
+layers below, the values u that were drawn there are known: the mean is G alpha, and G K_uu^-1 G' is taken off the
+covariance, with G[(n, o), m] = (phi E_in)[n, m] a[n, m] E_out[o, m] as in section 4 of the method.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.kernels import Kernel
+from metaprior.leaves import Leaf
+from metaprior.noise import take
+from metaprior.numerics import jittered_cholesky
+
+
+class OutputRows(NamedTuple):
+    """Rows as the output layer sees them: phi, the activations below times the scale of their weights, and eps."""
+
+    phi: Float[Array, "B I"]
+    eps: Float[Array, "B E"]
+
+
+class KnownValues(NamedTuple):
+    """Values u of the output layer's own GP that were drawn below, at codes c_m = [in_m, out_m(, aux_m)]."""
+
+    cross_in: Float[Array, "I M"]
+    cross_out: Float[Array, "K M"]
+    inverse_root: Float[Array, "M M"]
+    alpha: Float[Array, " M"]
+    code_aux: Leaf | None
+    #: Gram matrices of the units joined with the codes, and the weight noise that u has itself: for drawing functions.
+    joined_in: Float[Array, "A A"]
+    joined_out: Float[Array, "C C"]
+    noise: Float[Array, " M"]
+
+
+class OutputPrior(eqx.Module):
+    """The Gaussian prior of the output weights given a draw of all that is below, and of the functions they make."""
+
+    gram_in: Float[Array, "I I"]
+    gram_out: Float[Array, "K K"]
+    std_in: Float[Array, " I"]
+    std_out: Float[Array, " K"]
+    scale: Float[Array, " I"]
+    kernel: Kernel | None
+    known: KnownValues | None
+    jitter: float = eqx.field(static=True, default=1e-6)
+
+    @property
+    def num_outputs(self) -> int:
+        """K."""
+        return self.gram_out.shape[0]
+
+    def mean(self, rows: OutputRows) -> Float[Array, "K B"]:
+        """Return the prior mean: 0, or what the known values say. Cost B (I + K) M."""
+        if self.known is None:
+            return jnp.zeros((self.num_outputs, rows.phi.shape[0]), rows.phi.dtype)
+        return self.known.cross_out @ (self._inner(rows) * self.known.alpha).T
+
+    def covariance(self, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
+        """Return the covariance of all outputs at two sets of rows, output after output. Cost K^2 A B + A B I."""
+        signal = (a.phi @ self.gram_in) @ b.phi.T
+        if self.kernel is not None:
+            signal = signal * self.kernel(a.eps, b.eps)
+        white = (a.phi * self.std_in**2) @ b.phi.T
+        # [o, n, o', n']
+        total = self.gram_out[:, None, :, None] * signal[:, None, :]
+        total = total + jnp.diag(self.std_out**2)[:, None, :, None] * white[:, None, :]
+        if self.known is not None:
+            total = total - jnp.einsum("onm,pqm->onpq", self._explained(a), self._explained(b))
+        return total.reshape(self.num_outputs * a.phi.shape[0], -1)
+
+    def own_covariance(self, rows: OutputRows) -> Float[Array, "B K K"]:
+        """Return the covariance of the outputs at every row by itself. Cost B (I^2 + K^2)."""
+        signal = jnp.sum((rows.phi @ self.gram_in) * rows.phi, axis=1)
+        if self.kernel is not None:
+            signal = signal * self.kernel.diagonal(rows.eps)
+        white = jnp.sum((rows.phi * self.std_in) ** 2, axis=1)
+        total = signal[:, None, None] * self.gram_out + white[:, None, None] * jnp.diag(self.std_out**2)
+        if self.known is not None:
+            explained = self._explained(rows)
+            total = total - jnp.einsum("onm,pnm->nop", explained, explained)
+        return total
+
+    def _inner(self, rows: OutputRows) -> Float[Array, "B M"]:
+        assert self.known is not None
+        inner = rows.phi @ self.known.cross_in
+        if self.kernel is not None:
+            inner = inner * self.kernel(rows.eps, self.known.code_aux)
+        return inner
+
+    def _explained(self, rows: OutputRows) -> Float[Array, "K B M"]:
+        """Return G L^-T, whose products are what the known values explain."""
+        assert self.known is not None
+        columns = self.known.cross_out[:, None, :] * self._inner(rows)
+        return columns @ self.known.inverse_root.T
+
+    # --- functions ------------------------------------------------------------------
+
+    def _draw_shapes(self, num_features: int, num_dims: int) -> list[tuple[int, ...]]:
+        known = 0 if self.known is None else self.known.alpha.shape[0]
+        num_in, num_out = self.gram_in.shape[0], self.num_outputs
+        spectral = 0 if self.kernel is None else self.kernel.num_normals(num_dims)
+        count = 1 if self.kernel is None else num_features
+        return [(spectral, count), (count, num_in + known, num_out + known), (num_in, num_out), (known,)]
+
+    def num_normals(self, num_features: int, num_dims: int) -> int:
+        """Return how many normals one function of the prior takes."""
+        return int(sum(np.prod(shape) for shape in self._draw_shapes(num_features, num_dims)))
+
+    def function(self, normals: Float[Array, " n"], num_features: int, num_dims: int) -> "PriorFunction":
+        """Return a function drawn from the prior less its mean, by random features of the input kernel.
+
+        Exact for a global layer; for a local one the first two moments are exact for any number of features.
+        """
+        spectral, grid, white, noise = take(normals, *self._draw_shapes(num_features, num_dims))
+        joined_in = self.gram_in if self.known is None else self.known.joined_in
+        joined_out = self.gram_out if self.known is None else self.known.joined_out
+        jitter = jnp.asarray(self.jitter, normals.dtype)
+        root_in, root_out = jittered_cholesky(joined_in, jitter)[0], jittered_cholesky(joined_out, jitter)[0]
+        values = jnp.einsum("ia,fab,ob->fio", root_in, grid, root_out) / np.sqrt(grid.shape[0]).astype(normals.dtype)
+        num_in, num_out = self.gram_in.shape[0], self.num_outputs
+        update = None
+        if self.known is not None:
+            m = np.arange(len(noise))
+            at_codes = values[:, num_in + m, num_out + m]
+            if self.kernel is not None:
+                at_codes = at_codes * self.kernel.features(self.known.code_aux, spectral).T
+            drawn = jnp.sum(at_codes, axis=0) + self.known.noise * noise
+            update = -(self.known.inverse_root.T @ (self.known.inverse_root @ drawn))
+        own = self.std_in[:, None] * white * self.std_out
+        return PriorFunction(self, spectral, values[:, :num_in, :num_out], own, update)
+
+
+class PriorFunction(eqx.Module):
+    """One function of the prior, less the prior's mean: the values of the GP's features and of the weight noise."""
+
+    prior: OutputPrior
+    spectral: Float[Array, "R F"]
+    values: Float[Array, "F I K"]
+    white: Float[Array, "I K"]
+    update: Float[Array, " M"] | None
+
+    def __call__(self, rows: OutputRows) -> Float[Array, "K B"]:
+        """Return the function's values at rows. Cost B I F K."""
+        if self.prior.kernel is None:
+            signal = (rows.phi @ self.values[0]).T
+        else:
+            each = jnp.einsum("bi,fio->obf", rows.phi, self.values)
+            signal = jnp.sum(each * self.prior.kernel.features(rows.eps, self.spectral), axis=-1)
+        total = signal + (rows.phi @ self.white).T
+        if self.update is not None and self.prior.known is not None:
+            total = total + self.prior.known.cross_out @ (self.prior._inner(rows) * self.update).T
+        return total

@@ -1,0 +1,16 @@
+"""The output layer integrated out: the regimes by which the bound and the posterior of its functions are computed."""
+
+from metaprior.output_layer.base import ConditionedGP, FunctionGP, ObservedRows, OutputLayer
+from metaprior.output_layer.exact import Exact
+from metaprior.output_layer.inducing_rows import InducingRows
+from metaprior.output_layer.pseudo_observations import PseudoObservations
+
+__all__ = [
+    "ConditionedGP",
+    "Exact",
+    "FunctionGP",
+    "InducingRows",
+    "ObservedRows",
+    "OutputLayer",
+    "PseudoObservations",
+]

@@ -1,0 +1,166 @@
+"""What a regime is: given a draw of everything below the output layer, the bound of the data and the posterior of f.
+
+Given the unit latents and the layers below, the network's outputs are a Gaussian process (`mapping.output`). The
+objective is then E_q(below)[log p(y | below)] - KL of what is drawn: never looser than a bound that draws the output
+weights from a posterior of their own. Each file beside this one is one way to the inner term, with the same parts in
+the same order: the bound of a batch, then the posterior given the draw.
+"""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from metaprior.leaves import Leaf
+from metaprior.likelihoods import Gaussian, Likelihood
+from metaprior.mapping import OutputPrior, OutputRows
+from metaprior.networks import Network
+from metaprior.weights import WeightDraw
+
+#: Random features of the input kernel in a drawn function.
+NUM_FEATURES = 256
+
+
+class FunctionGP(eqx.Module):
+    """The Gaussian process of the network's outputs given one draw of all that is below the output layer."""
+
+    draw: WeightDraw
+    network: Network
+    prior: OutputPrior
+
+    @classmethod
+    def of(cls, draw: WeightDraw, network: Network) -> "FunctionGP":
+        """Return the process that a draw of the weights below leaves."""
+        return cls(draw, network, draw.output_prior())
+
+    def rows(self, x: Float[Leaf, "B D"]) -> OutputRows:
+        """Push inputs up to the output layer."""
+        x = jnp.asarray(x)
+        none = jnp.zeros((x.shape[0], 0), x.dtype)
+        h = self.network([*self.draw.at(x, none), lambda h: h], x)
+        return OutputRows(h * self.prior.scale, self.draw.aux_inputs(x))
+
+
+class Batch(eqx.Module):
+    """Rows of data with what each counts for."""
+
+    x: Float[Leaf, "B D"]
+    y: Float[Leaf, "B P"]
+    weight: Float[Leaf, " B"]
+
+
+class ConditionedGP(eqx.Module):
+    """The posterior of the functions given one draw: what rows `at` know, spread by the covariance.
+
+    E f(x) = m(x) + k(x)' alpha and cov = K - k(x)' E' E k(x') (+ k(x)' R' R k(x')), with E = `explained` and, where the
+    values at the rows are themselves uncertain, R = `restored`.
+    """
+
+    gp: FunctionGP
+    at: OutputRows
+    alpha: Float[Array, " R"]
+    explained: Float[Array, "R R"]
+    restored: Float[Array, "R R"] | None
+
+    def moments(self, x: Float[Array, "B D"]) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
+        """Return every row's mean and the covariance of its outputs. Cost B (K R)^2."""
+        return self.moments_of(self.gp.rows(x))
+
+    def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
+        """Return the same for rows that were pushed up to the output layer already."""
+        prior = self.gp.prior
+        cross = prior.covariance(self.at, rows)
+        mean = prior.mean(rows) + (self.alpha @ cross).reshape(prior.num_outputs, -1)
+        covariance = prior.own_covariance(rows) - _squares(self.explained @ cross, prior.num_outputs)
+        if self.restored is not None:
+            covariance = covariance + _squares(self.restored @ cross, prior.num_outputs)
+        return mean.T, covariance
+
+    @property
+    def _num_dims(self) -> int:
+        return self.at.eps.shape[1]
+
+    def num_normals(self) -> int:
+        """Return how many normals a drawn function takes."""
+        return self.gp.prior.num_normals(NUM_FEATURES, self._num_dims) + self.alpha.shape[0]
+
+    def function(self, normals: Float[Array, " n"]) -> "DrawnFunction":
+        """Return a function of the posterior, by Matheron's rule: a function of the prior, moved to what is known."""
+        size = self.alpha.shape[0]
+        drawn = self.gp.prior.function(normals[size:], NUM_FEATURES, self._num_dims)
+        return DrawnFunction(self, drawn, self.update(drawn(self.at).ravel(), normals[:size]))
+
+    @abc.abstractmethod
+    def update(self, prior_values: Float[Array, " R"], normals: Float[Array, " R"]) -> Float[Array, " R"]:
+        """Return the coefficients that move a function of the prior with these values to one of the posterior."""
+
+
+class DrawnFunction(eqx.Module):
+    """A function of the posterior given one draw of what is below."""
+
+    conditioned: ConditionedGP
+    prior_function: Any
+    coefficients: Float[Array, " R"]
+
+    def __call__(self, x: Float[Array, "B D"]) -> Float[Array, "B K"]:
+        """Return its values. Cost B K R, and that of a function of the prior."""
+        gp = self.conditioned.gp
+        rows = gp.rows(x)
+        moved = self.coefficients @ gp.prior.covariance(self.conditioned.at, rows)
+        return (gp.prior.mean(rows) + self.prior_function(rows) + moved.reshape(gp.prior.num_outputs, -1)).T
+
+
+class ObservedRows(ConditionedGP):
+    """The posterior after observing f at rows with Gaussian noise: real rows, or pseudo-observations."""
+
+    observed: Float[Array, " R"]
+    noise: Float[Array, " R"]
+
+    def update(self, prior_values: Float[Array, " R"], normals: Float[Array, " R"]) -> Float[Array, " R"]:
+        """Return (K + noise^2)^-1 (observed - f - noise normals)."""
+        gap = self.observed - prior_values - self.noise * normals
+        return self.explained.T @ (self.explained @ gap)
+
+
+class OutputLayer(eqx.Module):
+    """A regime: how the functions of the integrated output layer meet the data."""
+
+    #: Whether a step must see all rows.
+    takes_all_rows: bool = eqx.field(static=True, init=False, default=True)
+
+    @abc.abstractmethod
+    def bound(
+        self, gp: FunctionGP, likelihood: Likelihood, batch: Batch, normals: Float[Array, "B R"]
+    ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
+        """Return the (bound of the) log likelihood of a batch given a draw, and the KL of what has a q of its own."""
+
+    @abc.abstractmethod
+    def conditioned(self, gp: FunctionGP, likelihood: Likelihood) -> ConditionedGP:
+        """Return the posterior of the functions given a draw."""
+
+    @abc.abstractmethod
+    def with_rows(self, rows: Batch) -> "OutputLayer":
+        """Return the regime with the rows that its posterior needs."""
+
+    def row_normals(self, likelihood: Likelihood, num_outputs: int) -> int:
+        """Return how many normals the bound takes for every row."""
+        return 0
+
+
+def by_output(columns: Float[Array, "B K"]) -> Float[Array, " KB"]:
+    """Return values output after output, as the covariance has them."""
+    return columns.T.ravel()
+
+
+def noise_of(likelihood: Likelihood) -> Float[Array, " K"]:
+    """Return the standard deviation of every output's Gaussian noise."""
+    assert isinstance(likelihood, Gaussian)
+    return likelihood.noise
+
+
+def _squares(columns: Float[Array, "R KB"], num_outputs: int) -> Float[Array, "B K K"]:
+    """Return, for every row, the products of its outputs' columns."""
+    parts = columns.reshape(columns.shape[0], num_outputs, -1)
+    return jnp.einsum("rkb,rlb->bkl", parts, parts)

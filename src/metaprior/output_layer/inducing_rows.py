@@ -1,0 +1,129 @@
+"""`inducing_rows`: the collapsed bound of Titsias (2009) through M rows that pass through the same draw below.
+
+With Q = K_nm K_mm^-1 K_mn, A = L^-1 K_mn / noise and B = I + A A',
+
+    log p(y | below) >= log N(y; m, Q + noise^2 I) - tr(K - Q) / (2 noise^2),
+
+in sums over rows: A A', A y, y'y and the trace. Rows go through in blocks, so memory is bounded for any number of them.
+Cost N M^2 + M^3 a draw (M counts rows times outputs).
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.leaves import Fixed, Leaf
+from metaprior.likelihoods import Likelihood
+from metaprior.mapping import OutputRows
+from metaprior.numerics import jittered_inverse_root
+from metaprior.output_layer.base import Batch, ConditionedGP, FunctionGP, OutputLayer, by_output, noise_of
+
+#: Rows of a block.
+BLOCK = 4096
+
+
+class InducingRows(OutputLayer):
+    """The output layer integrated through inducing rows; `rows` are the data, once the fit has ended."""
+
+    points: Float[Leaf, "M D"]
+    rows: Fixed | None = None
+    jitter: float = eqx.field(static=True, default=1e-6)
+
+    def bound(
+        self, gp: FunctionGP, likelihood: Likelihood, batch: Batch, normals: Float[Array, "B R"]
+    ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
+        """Return the collapsed bound of the batch, which must be all rows."""
+        at = gp.rows(self.points)
+        inverse_root = self._inverse_root(gp, at)
+        sums = _sums(gp, likelihood, batch, at, inverse_root)
+        factor = jnp.linalg.cholesky(jnp.eye(len(inverse_root), dtype=inverse_root.dtype) + sums.gram)
+        solved = jax.scipy.linalg.solve_triangular(factor, sums.product, lower=True)
+        log_noise = jnp.sum(sums.count * jnp.log(noise_of(likelihood)))
+        constant = 0.5 * np.log(2 * np.pi) * jnp.sum(sums.count) + log_noise + jnp.sum(jnp.log(jnp.diagonal(factor)))
+        return 0.5 * (jnp.sum(solved**2) - sums.squares - sums.trace) - constant, {}
+
+    def conditioned(self, gp: FunctionGP, likelihood: Likelihood) -> "InducedRows":
+        """Return the posterior through the inducing rows: f there is N(m + L B^-1 A y, L B^-1 L')."""
+        assert self.rows is not None
+        at = gp.rows(self.points)
+        inverse_root = self._inverse_root(gp, at)
+        sums = _sums(gp, likelihood, self.rows.value, at, inverse_root)
+        eye = jnp.eye(len(inverse_root), dtype=inverse_root.dtype)
+        small_root = jittered_inverse_root(eye + sums.gram, jnp.zeros((), eye.dtype))[0]
+        restored = small_root @ inverse_root
+        alpha = restored.T @ (small_root @ sums.product)
+        return InducedRows(gp, at, alpha, inverse_root, restored, small_root)
+
+    def with_rows(self, rows: Batch) -> "InducingRows":
+        """Keep the data."""
+        return InducingRows(self.points, Fixed(rows), self.jitter)
+
+    def _inverse_root(self, gp: FunctionGP, at: OutputRows) -> Float[Array, "R R"]:
+        gram = gp.prior.covariance(at, at)
+        return jittered_inverse_root(gram, jnp.asarray(self.jitter, gram.dtype))[0]
+
+
+class InducedRows(ConditionedGP):
+    """The posterior through inducing rows, whose values are uncertain themselves."""
+
+    small_root: Float[Array, "R R"]
+
+    def update(self, prior_values: Float[Array, " R"], normals: Float[Array, " R"]) -> Float[Array, " R"]:
+        """Return K_mm^-1 (f_m - prior values) for a draw f_m = L (B^-1 A y + L_B^-T normals) of the inducing values."""
+        spread = self.explained.T @ (self.small_root.T @ normals - self.explained @ prior_values)
+        return self.alpha + spread
+
+
+class _Sums(eqx.Module):
+    """What the bound needs of the rows."""
+
+    gram: Float[Array, "R R"]
+    product: Float[Array, " R"]
+    squares: Float[Array, ""]
+    trace: Float[Array, ""]
+    count: Float[Array, " K"]
+
+
+def _sums(
+    gp: FunctionGP, likelihood: Likelihood, batch: Batch, at: OutputRows, inverse_root: Float[Array, "R R"]
+) -> _Sums:
+    """Sum over blocks of rows; the derivative computes each block again, so that none is kept."""
+    size = min(BLOCK, batch.x.shape[0])
+    num_blocks = -(-batch.x.shape[0] // size)
+    extra = num_blocks * size - batch.x.shape[0]
+
+    def cut(a: Leaf) -> Array:
+        padded = jnp.pad(jnp.asarray(a), [(0, extra), *[(0, 0)] * (a.ndim - 1)])
+        return padded.reshape(num_blocks, size, *a.shape[1:])
+
+    blocks = Batch(cut(batch.x), cut(batch.y), cut(batch.weight))
+
+    def of_block(block: Batch) -> _Sums:
+        return _of_block(gp, likelihood, block, at, inverse_root)
+
+    if num_blocks == 1:
+        return of_block(jax.tree.map(lambda a: a[0], blocks))
+    shapes = jax.eval_shape(of_block, jax.tree.map(lambda a: a[0], blocks))
+    start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+
+    @jax.checkpoint
+    def add(total: _Sums, block: Batch) -> tuple[_Sums, None]:
+        return jax.tree.map(jnp.add, total, of_block(block)), None
+
+    return jax.lax.scan(add, start, blocks)[0]
+
+
+def _of_block(
+    gp: FunctionGP, likelihood: Likelihood, block: Batch, at: OutputRows, inverse_root: Float[Array, "R R"]
+) -> _Sums:
+    rows, num_outputs = gp.rows(block.x), gp.prior.num_outputs
+    # the root of a row's weight over the noise: 0 for padding
+    level = by_output(jnp.sqrt(block.weight)[:, None] / noise_of(likelihood))
+    scaled = (inverse_root @ gp.prior.covariance(at, rows)) * level
+    y = jnp.where(level > 0, by_output(block.y) - gp.prior.mean(rows).ravel(), 0) * level
+    own = jnp.diagonal(gp.prior.own_covariance(rows), axis1=1, axis2=2)
+    gap = jnp.maximum(by_output(own) * level**2 - jnp.sum(scaled**2, axis=0), 0)
+    count = jnp.repeat(jnp.sum(block.weight)[None], num_outputs)
+    return _Sums(scaled @ scaled.T, scaled @ y, jnp.sum(y**2), jnp.sum(gap), count)
