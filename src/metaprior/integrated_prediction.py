@@ -62,6 +62,13 @@ class IntegratedDraws(FunctionDraws):
                 size = rows.stop - rows.start
                 yield rows, np.asarray(mean)[:, :size], np.asarray(covariance)[:, :size]
 
+    def components(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield rows, and for every draw below the mean and variance of f, [S, rows, K], and the noise, [S, 1, K]."""
+        log_noise = np.asarray(self.model.likelihood.log_noise, np.float64)  # type: ignore[attr-defined]
+        noise = np.broadcast_to(np.exp(log_noise), (self.num_below, 1, *log_noise.shape))
+        for rows, mean, covariance in self.moments():
+            yield rows, mean, np.maximum(np.diagonal(covariance, axis1=2, axis2=3), 0), noise
+
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and values of f drawn from every row's own marginal, [S, rows, K]; all rows share the normals."""
         for rows, padded in self._padded():
@@ -101,9 +108,7 @@ class GaussianMixture(Predictive):
 
     def _components(self) -> Iterator[tuple[slice, Likelihood, np.ndarray]]:
         """Yield rows, every draw's distribution of y around its mean (function and noise), and the means."""
-        noise = np.exp(np.asarray(self._draws.model.likelihood.log_noise, np.float64))  # type: ignore[attr-defined]
-        for rows, mean, covariance in self._draws.moments():
-            variance = np.maximum(np.diagonal(covariance, axis1=2, axis2=3), 0)
+        for rows, mean, variance, noise in self._draws.components():
             yield rows, Gaussian(0.5 * np.log(variance + noise**2)), mean
 
     @property
@@ -113,12 +118,13 @@ class GaussianMixture(Predictive):
 
     @cached_property
     def _noise(self) -> np.ndarray:
-        return np.exp(np.asarray(self._draws.model.likelihood.log_noise, np.float64))  # type: ignore[attr-defined]
+        """The noise of every draw, [S, K], standardised."""
+        return np.exp(np.asarray(self._likelihood.log_noise, np.float64))[:, 0]  # type: ignore[attr-defined]
 
     @cached_property
     def _moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         mean, between, within = self._reduce(_mixture_moments)
-        noise = np.broadcast_to(self._noise**2, mean.shape)
+        noise = np.broadcast_to(np.mean(self._noise**2, axis=0), mean.shape)
         epistemic = between + np.maximum(within - noise, 0)
         scale = self._scale
         return (
@@ -131,7 +137,7 @@ class GaussianMixture(Predictive):
     def _entropies(self) -> tuple[np.ndarray, np.ndarray]:
         total, _ = super()._entropies
         # H[y | f] = log(2 pi e noise^2) / 2, summed over outputs
-        given = np.sum(0.5 * np.log(2 * np.pi * np.e) + np.log(self._scale * self._noise))
+        given = np.sum(0.5 * np.log(2 * np.pi * np.e) + np.mean(np.log(self._scale * self._noise), axis=0))
         return total, np.full_like(total, given)
 
 

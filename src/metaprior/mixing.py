@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import jax
 import numpy as np
 
+from metaprior.integrated_prediction import GaussianMixture, IntegratedDraws
 from metaprior.likelihoods import Likelihood
 from metaprior.prediction import FunctionDraws, Predictive
 
@@ -30,6 +31,22 @@ class JoinedDraws(FunctionDraws):
         """Yield rows and everybody's draws."""
         for together in zip(*[part.chunks() for part in self.parts], strict=True):
             yield together[0][0], np.concatenate([f for _, f in together])
+
+    def coherent(self) -> "JoinedDraws":
+        """Return everybody's functions, each drawn jointly over the rows."""
+        return JoinedDraws([part.coherent() for part in self.parts])
+
+
+class JoinedPosteriors(JoinedDraws):
+    """The same for models with an integrated output layer and Gaussian noise."""
+
+    parts: list[IntegratedDraws]  # type: ignore[assignment]
+
+    def components(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield rows and everybody's means, variances and noise."""
+        for together in zip(*[part.components() for part in self.parts], strict=True):
+            rows, *_ = together[0]
+            yield rows, *(np.concatenate([own[k] for own in together]) for k in (1, 2, 3))
 
 
 def mixed(predictives: Sequence[Predictive]) -> Predictive:
@@ -56,7 +73,7 @@ def mixed(predictives: Sequence[Predictive]) -> Predictive:
     256
     """
     parts = list(predictives)
-    if not parts or any(type(part) is not Predictive for part in parts):
+    if not parts or any(type(part) not in (Predictive, GaussianMixture) for part in parts):
         raise ValueError(
             "mixed: expected predictive distributions that mix function draws, one at least; "
             f"got {[type(part).__name__ for part in parts]}."
@@ -64,14 +81,15 @@ def mixed(predictives: Sequence[Predictive]) -> Predictive:
     first = parts[0]
     for part in parts[1:]:
         _check_like(first, part)
-    return Predictive(JoinedDraws([p._draws for p in parts]), first._offset, first._scale, flat=first._flat)
+    join = JoinedPosteriors if type(first) is GaussianMixture else JoinedDraws
+    return type(first)(join([p._draws for p in parts]), first._offset, first._scale, flat=first._flat)
 
 
 def _check_like(first: Predictive, other: Predictive) -> None:
     """Refuse what cannot be mixed with the first."""
     same = {
         "inputs": len(first) == len(other),
-        "likelihood": type(first._likelihood) is type(other._likelihood),
+        "likelihood": type(first._likelihood) is type(other._likelihood) and type(first) is type(other),
         "units of the targets": np.array_equal(first._offset, other._offset)
         and np.array_equal(first._scale, other._scale),
     }

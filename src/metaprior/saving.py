@@ -126,6 +126,19 @@ def _fields(cls: type) -> list[str]:
     return list(getattr(cls, "__dataclass_fields__", {}))
 
 
+#: Parts that files of earlier versions do not have, and what they are there.
+_ADDED: dict[str, dict[str, Any]] = {
+    "metaprior.model:Model": {"output": None},
+    "metaprior.weights.metagp:MetaGP": {"output": None},
+    "metaprior.weights.mean_field:MeanField": {"log_scales": None},
+}
+
+
+def _later_fields(cls: type) -> dict[str, Any]:
+    """Return the parts of a class that files of earlier versions lack, as they were then."""
+    return _ADDED.get(_class_name(cls), {})
+
+
 def _class_name(cls: type) -> str:
     if not cls.__module__.startswith("metaprior."):
         raise UnsavableError(f"{cls.__module__}.{cls.__qualname__} is not a part of this library and cannot be saved.")
@@ -158,8 +171,10 @@ class _Reader:
         fields = {name: self.value(item) for name, item in plain["fields"].items()}
         if issubclass(cls, tuple):
             return cls(**fields)
-        if cls is not Projection and set(fields) != set(_fields(cls)):
-            raise ValueError(f"the parts of {cls.__name__} are {sorted(_fields(cls))}, not {sorted(fields)}")
+        if cls is not Projection:
+            fields = {**_later_fields(cls), **fields}
+            if set(fields) != set(_fields(cls)):
+                raise ValueError(f"the parts of {cls.__name__} are {sorted(_fields(cls))}, not {sorted(fields)}")
         made = object.__new__(cls)
         for name, item in fields.items():
             object.__setattr__(made, name, item)

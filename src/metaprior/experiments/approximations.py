@@ -73,7 +73,11 @@ def timed_fit(make: Callable[..., Any], config: Config, method: str, seed: int, 
     conditional, mapping = method.split(", ")
 
     def model(**changed: int) -> Any:
-        return configured(make(conditional=conditional, mapping=mapping), {**config["settings"], **changed}, seed)
+        return configured(
+            make(conditional=conditional, mapping=mapping, output_layer="drawn"),
+            {**config["settings"], **changed},
+            seed,
+        )
 
     model(max_iter=WARM_UP).fit(X, y)
     whole = model()

@@ -29,7 +29,7 @@ PRESETS = {
         "factors": [1.0, 0.5, 0.75, 1.25, 1.5, 2.0],
         "num_train": 100,
         "num_points": 400,
-        "settings": {},
+        "settings": {"output_layer": "drawn"},
     },
     "smoke": {
         "seeds": 1,
@@ -41,6 +41,7 @@ PRESETS = {
             "num_inducing": 10,
             "max_iter": 200,
             "num_predict_draws": 16,
+            "output_layer": "drawn",
         },
     },
 }

@@ -18,14 +18,15 @@ from numpy.typing import DTypeLike
 
 from metaprior.compilation import as_float64, compilation_cache, compiled, in_float64
 from metaprior.estimators.metagp import JITTER as JITTERS
-from metaprior.inference import ADAM, Batch, Data, Draws, Recipe, train_many
+from metaprior.inference import ADAM, ALL_AT_ONCE, Batch, Data, Draws, Recipe, train_many
 from metaprior.inference.nuts import Settings, nuts_kernel, require_numpyro, split
 from metaprior.kernels import RBF
 from metaprior.likelihoods import Gaussian
 from metaprior.mapping import WeightNoise, conditional_named
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.noise import Noise, make_key
+from metaprior.noise import Noise, make_key, sample_shared_noise
+from metaprior.output_layer import Exact, FunctionGP
 from metaprior.prediction import joint_functions
 from metaprior.weights import HierarchicalMetaGP, MetaGPSpec, initial_metagp
 from metaprior.weights.hierarchical import JITTER, WEIGHT_NOISE
@@ -242,6 +243,10 @@ def _hypers(model: Model) -> Array:
 # --- the variational posterior ------------------------------------------------------------
 
 
+#: The name of the posterior with an integrated output layer and anchored codes; the others are conditionals.
+INTEGRATED = "integrated"
+
+
 class Fitting(NamedTuple):
     """How the variational posterior is found: steps, inducing codes, and draws of it that are looked at."""
 
@@ -258,19 +263,30 @@ def variational_model(tiny: Tiny, conditional: str, num_inducing: int, rng: np.r
         kernel_in=RBF(1.0, fixed=("lengthscale",)),
         kernel_out=RBF(1.0, fixed=("lengthscale",)),
         input_kernel=tiny.input_kernel,
-        conditional=conditional_named(conditional),
-        jitter=JITTERS["float32"],
+        conditional=conditional_named("pathwise" if conditional == INTEGRATED else conditional),
+        jitter=JITTERS["float64" if conditional == INTEGRATED else "float32"],
+        integrated=conditional == INTEGRATED,
     )
     weights = initial_metagp(spec, tiny.network.wires, np.array(tiny.x)[:, None], rng)
     known = WeightNoise.initial(tiny.latent_dim, std=WEIGHT_NOISE)
     weights = dataclasses.replace(weights, weight_noise=known)
-    return Model(weights, tiny.network, Gaussian(np.log([tiny.noise]), learned=False))
+    likelihood = Gaussian(np.log([tiny.noise]), learned=False)
+    if weights.output is None:
+        return Model(weights, tiny.network, likelihood)
+    output = dataclasses.replace(weights.output, weight_noise=known)
+    return Model(dataclasses.replace(weights, output=output), tiny.network, likelihood, Exact())
 
 
 def _is_known(model: Model) -> Model:
     """Say which leaves training must leave alone beside those that are fixed: scales and weight noise."""
-    known = jax.tree.map(lambda _: False, model)
-    return eqx.tree_at(lambda m: (m.weights.log_scale, m.weights.weight_noise.log_std), known, (True, True))
+    weights: Any = model.weights
+    known, noises = jax.tree.map(lambda _: False, model), 1 if weights.output is None else 2
+
+    def held(model: Any) -> list:
+        own = model.weights
+        return [own.log_scale, own.weight_noise.log_std, *([own.output.weight_noise.log_std] if noises == 2 else [])]
+
+    return eqx.tree_at(held, known, [True] * (1 + noises))
 
 
 #: Adam that moves the posterior and no hyper-parameter.
@@ -283,12 +299,13 @@ def fitted(tiny: Tiny, truths: Sequence[Truth], conditional: str, fitting: Fitti
         raise ValueError("fitted: expected a model with known hyper-parameters; the bound has no posterior for them.")
     rngs = [np.random.default_rng([seed, number, 2]) for number in range(len(truths))]
     models = [variational_model(tiny, conditional, fitting.num_inducing, rng) for rng in rngs]
-    with compilation_cache():
+    recipe, integrated = Recipe(num_steps=fitting.num_steps), conditional == INTEGRATED
+    with compilation_cache(), jax.enable_x64(integrated):
         fits = train_many(
             models,
-            _data(tiny, truths, np.float32),
+            _data(tiny, truths, np.float64 if integrated else np.float32),
             [make_key(int(rng.integers(2**31 - 1))) for rng in rngs],
-            recipe=Recipe(num_steps=fitting.num_steps),
+            recipe=recipe._replace(**ALL_AT_ONCE) if integrated else recipe,
             draws=Draws(num_latent=NUM_TRAIN_DRAWS),
             optimiser=POSTERIOR_ONLY,
         )
@@ -296,7 +313,10 @@ def fitted(tiny: Tiny, truths: Sequence[Truth], conditional: str, fitting: Fitti
         stacked = _stacked([as_float64(fit.model) for fit in fits])
         keys = jax.random.split(jax.random.key(seed), len(truths))
         x = jnp.asarray([*tiny.x, *tiny.x_test], jnp.float64)[:, None]
-        f = np.asarray(_functions(stacked, keys, x, fitting.num_draws))
+        batches = _stacked(
+            [Batch(*map(jnp.asarray, (own.x, own.y, own.weight))) for own in _data(tiny, truths, np.float64)]
+        )
+        f = np.asarray(_functions(stacked, keys, x, batches, fitting.num_draws))
     last = max(1, fitting.num_steps // 10)
     told = {"elbo": float(np.mean([fit.history["elbo"][-last:] for fit in fits]))}
     at_data, elsewhere = np.split(f, [len(tiny.x)], axis=-1)
@@ -304,13 +324,32 @@ def fitted(tiny: Tiny, truths: Sequence[Truth], conditional: str, fitting: Fitti
 
 
 @compiled
-def _functions(models: Model, keys: Array, x: Array, num_draws: int) -> Array:
+def _functions(models: Model, keys: Array, x: Array, batches: Batch, num_draws: int) -> Array:
     arrays, static = eqx.partition(models, eqx.is_array)
 
-    def one(own: Model, key: Array) -> Array:
-        return joint_functions(eqx.combine(own, static), key, x, num_draws, False, False)[..., 0]
+    def one(parts: tuple[Model, Array, Batch]) -> Array:
+        model = eqx.combine(parts[0], static)
+        if model.output is not None:
+            return _integrated_functions(model, parts[1], x, parts[2], num_draws)
+        return joint_functions(model, parts[1], x, num_draws, False, False)[..., 0]
 
-    return jax.vmap(one)(arrays, keys)
+    return jax.lax.map(one, (arrays, keys, batches))
+
+
+def _integrated_functions(model: Model, key: Array, x: Array, batch: Batch, num_draws: int) -> Array:
+    """Return functions of the posterior, each with a draw of its own of what is below the output layer."""
+    assert model.output is not None
+    prepared, output = model.weights.prepared(), model.output.with_rows(batch)
+    below, above = jax.random.split(key)
+    noise = sample_shared_noise(below, model.weights.sizes(), num_draws, x.dtype)
+
+    def one(parts: tuple[Noise, Array]) -> Array:
+        gp = FunctionGP.of(prepared.draw(parts[0]), model.network)
+        posterior = output.conditioned(gp, model.likelihood)
+        normals = jax.random.normal(parts[1], (posterior.num_normals(),), x.dtype)
+        return posterior.function(normals)(x)[:, 0]
+
+    return jax.lax.map(one, (noise, jax.random.split(above, num_draws)))
 
 
 def _data(tiny: Tiny, truths: Sequence[Truth], dtype: DTypeLike) -> list[Data]:

@@ -52,7 +52,7 @@ def methods(config: Config) -> list[str]:
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
     """Fit the global model with a conditional, then draw weights with z drawn and with z at its mean."""
     data = [x_sin_x(config["num_rows"], seed)["train"] for seed in seeds]
-    models = fitted(lambda: MetaGPRegressor(conditional=method), config["settings"], seeds, data)
+    models = fitted(lambda: MetaGPRegressor(conditional=method, output_layer="drawn"), config["settings"], seeds, data)
     return [_outcome(config, model, seed) for model, seed in zip(models, seeds, strict=True)]
 
 

@@ -23,8 +23,8 @@ class Settling(NamedTuple):
     it takes about those that it needs.
     """
 
-    per_row: float = 0.002
-    least: float = 0.3
+    per_row: float = 0.003
+    least: float = 0.5
     patience: int = 2
 
     def is_flat(self, means: Sequence[float], num_rows: int) -> bool:

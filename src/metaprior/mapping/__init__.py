@@ -1,6 +1,6 @@
 """The GP over weight codes: inducing codes with q(u), and one conditional a file."""
 
-from metaprior.mapping.anchored import Anchored, Placed
+from metaprior.mapping.anchored import Anchored, Placed, Posterior
 from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior
 from metaprior.mapping.diag import Diag
 from metaprior.mapping.fitc import FITC
@@ -25,6 +25,7 @@ __all__ = [
     "OutputRows",
     "Pathwise",
     "Placed",
+    "Posterior",
     "Prior",
     "WeightNoise",
     "Whitened",

@@ -3,11 +3,12 @@
 C_u(z) = [z_i(m), z_j(m)(, aux_m)], so u are (nearly) the weights themselves: what u is given does not depend on where z
 is, and a product q(z) q(u) leaves z as broad as the data do. The bound has
 
-    - KL[q(z) || p(z)] - E_q(z) KL[q(u) || N(0, K_uu(z))],      q(u) = N(m, T T'), T lower triangular or diagonal.
+    - KL[q(z) || p(z)] - E_q(z) KL[q(u) || N(0, K_uu(z))],      q(u) = N(m, T T').
 
 Where the layers have few weights all of them are anchored, and u has the weight noise in it: K_uu(z) + sigma_w^2 I.
-Then nothing of a weight is left to its prior. Where they have many, a share is anchored, and the weights follow from
-u by the conditional, as they do from free inducing codes.
+Then nothing of a weight is left to its prior. Where they have many, or are local, a share is anchored, and the weights
+follow from u by the conditional, as they do from free inducing codes. Without weight noise K_uu may be nearly singular:
+then u = L v with L the factor at the mean of q(z), which a draw of z does not move, and q(v) is what is learned.
 """
 
 import equinox as eqx
@@ -18,7 +19,7 @@ from jaxtyping import Array, Float
 from metaprior.kernels import Kernel
 from metaprior.leaves import Leaf
 from metaprior.mapping.weight_noise import WeightNoise
-from metaprior.numerics import grid_cross_entropy, jittered_inverse_root
+from metaprior.numerics import grid_cross_entropy
 
 #: Standard deviation of q(u) at the start; the prior's is about 1.
 INITIAL_STD = 0.1
@@ -106,10 +107,15 @@ class Anchored(eqx.Module):
         """Return the codes' two blocks at a draw of the latents."""
         return z[np.array(self.units_in)], z[np.array(self.units_out)]
 
-    def draw(self, normals: Float[Array, " M"]) -> Float[Array, " M"]:
-        """Return u = m + T normals."""
-        spread = jnp.exp(self.log_diagonal) * normals
-        return self.mean + (spread if self.below_diagonal is None else spread + self._below @ normals)
+    def posterior(self, root: Float[Array, "M M"] | None) -> "Posterior":
+        """Return q(u), for the factor of K_uu at the mean of q(z) where a share is anchored."""
+        spread = jnp.exp(self.log_diagonal)
+        log_determinant = jnp.sum(self.log_diagonal)
+        factor = spread if self.below_diagonal is None else self._below + jnp.diag(spread)
+        if root is None:
+            return Posterior(jnp.asarray(self.mean), factor, log_determinant)
+        factor = root * factor if factor.ndim == 1 else root @ factor
+        return Posterior(root @ self.mean, factor, log_determinant + jnp.sum(jnp.log(jnp.diagonal(root))))
 
     @property
     def _below(self) -> Float[Array, "M M"]:
@@ -124,25 +130,15 @@ class Anchored(eqx.Module):
         code_in, code_out = self.codes(z)
         return weight_noise.std_in(code_in) * weight_noise.std_out(code_out)
 
-    def inverse_root(
-        self, z: Float[Array, "U Dz"], input_kernel: Kernel | None, weight_noise: WeightNoise, jitter: Array
-    ) -> tuple[Array, Array]:
-        """Return L^-1 with L L' = K_uu(z) and the jitter it took. Cost M^3."""
+    def gram(
+        self, z: Float[Array, "U Dz"], input_kernel: Kernel | None, weight_noise: WeightNoise
+    ) -> Float[Array, "M M"]:
+        """Return K_uu(z), with the weight noise where u has it."""
         code_in, code_out = self.codes(z)
         gram = self.kernel_in(code_in, code_in) * self.kernel_out(code_out, code_out)
         if input_kernel is not None:
             gram = gram * input_kernel(self.input_codes, self.input_codes)
-        gram = gram + jnp.diag(self.noise_of_values(z, weight_noise) ** 2)
-        return jittered_inverse_root(gram, jitter)
-
-    def kl(self, inverse_root: Float[Array, "M M"]) -> Float[Array, ""]:
-        """Return KL[q(u) || N(0, L L')] for a given L^-1. Cost M^2, and M^3 with a full covariance."""
-        quadratic = jnp.sum((inverse_root @ self.mean) ** 2)
-        spread = jnp.sum((inverse_root * jnp.exp(self.log_diagonal)) ** 2)
-        if self.below_diagonal is not None:
-            spread = jnp.sum((inverse_root @ (self._below + jnp.diag(jnp.exp(self.log_diagonal)))) ** 2)
-        log_determinants = jnp.sum(jnp.log(jnp.diagonal(inverse_root))) + jnp.sum(self.log_diagonal)
-        return 0.5 * (quadratic + spread - self.num_inducing) - log_determinants
+        return gram + jnp.diag(self.noise_of_values(z, weight_noise) ** 2)
 
     def kl_on_grid(
         self, z_in: Float[Array, "I Dz"], z_out: Float[Array, "J Dz"], noise: Float[Array, ""]
@@ -157,11 +153,29 @@ class Anchored(eqx.Module):
         cross = grid_cross_entropy(gram_in, gram_out, noise**2, self.mean.reshape(shape), variance)
         return cross - 0.5 * self.num_inducing - jnp.sum(self.log_diagonal)
 
-    def placed(self, z: Float[Array, "U Dz"], inverse_root: Float[Array, "M M"]) -> Placed:
+    def placed(self, z: Float[Array, "U Dz"], posterior: "Posterior", inverse_root: Float[Array, "M M"]) -> Placed:
         """Return the values in whitened form at a draw of the latents: mean L^-1 m, factor L^-1 T."""
-        spread = jnp.exp(self.log_diagonal)
-        factor = (
-            inverse_root * spread if self.below_diagonal is None else inverse_root @ (self._below + jnp.diag(spread))
-        )
-        kernels = (self.kernel_in, self.kernel_out)
-        return Placed(inverse_root @ self.mean, factor, *kernels, *self.codes(z), self.code_aux)
+        mean, factor = inverse_root @ posterior.mean, posterior.times(inverse_root)
+        return Placed(mean, factor, self.kernel_in, self.kernel_out, *self.codes(z), self.code_aux)
+
+
+class Posterior(eqx.Module):
+    """q(u) = N(mean, T T'), T a matrix or the diagonal of one."""
+
+    mean: Float[Array, " M"]
+    factor: Float[Array, "M *M"]
+    log_determinant: Float[Array, ""]
+
+    def draw(self, normals: Float[Array, " M"]) -> Float[Array, " M"]:
+        """Return u = m + T normals."""
+        return self.mean + (self.factor * normals if self.factor.ndim == 1 else self.factor @ normals)
+
+    def times(self, matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
+        """Return matrix T."""
+        return matrix * self.factor if self.factor.ndim == 1 else matrix @ self.factor
+
+    def kl(self, inverse_root: Float[Array, "M M"]) -> Float[Array, ""]:
+        """Return KL[q(u) || N(0, L L')] for a given L^-1. Cost M^2, and M^3 where T is a matrix."""
+        squares = jnp.sum((inverse_root @ self.mean) ** 2) + jnp.sum(self.times(inverse_root) ** 2)
+        log_determinants = jnp.sum(jnp.log(jnp.diagonal(inverse_root))) + self.log_determinant
+        return 0.5 * (squares - self.mean.shape[0]) - log_determinants

@@ -50,6 +50,11 @@ class MultiTaskEstimator(MetaGPEstimator):
     _: KW_ONLY
     adapt_iter: int = 300
 
+    @property
+    def _is_integrated(self) -> bool:
+        """Tasks share latents and draw all weights."""
+        return False
+
     def fit(self, tasks: Any) -> Self:
         """Fit all tasks together.
 

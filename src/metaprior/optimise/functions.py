@@ -15,7 +15,9 @@ from jaxtyping import Array, Float, Key
 
 from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.estimators.base import NetworkEstimator
+from metaprior.integrated_prediction import IntegratedDraws, coherent_functions
 from metaprior.model import Model
+from metaprior.output_layer import ConditionedGP
 from metaprior.prediction import FunctionDraws, joint_functions
 
 #: What is minimised over x: from every draw's value [S, R] and lowest known value [S], a number a row.
@@ -58,8 +60,11 @@ class NetworkFunctions(JointFunctions):
         offset, scale = float(model.y_offset_[0]), float(model.y_scale_[0])
         with in_float64():
             key = jax.random.wrap_key_data(jnp.asarray(draws.key), impl="threefry2x32")
-            parts = as_float64(draws.model), key, jnp.asarray(draws.x), jnp.asarray((known - offset) / scale)
-            values, gradients = _slopes(*parts, self.num_draws, draws.stacked, criterion)
+            parts = key, jnp.asarray(draws.x), jnp.asarray((known - offset) / scale)
+            if isinstance(draws, IntegratedDraws):
+                values, gradients = _integrated_slopes(draws.posterior, *parts, self.num_draws, criterion)
+            else:
+                values, gradients = _slopes(as_float64(draws.model), *parts, self.num_draws, draws.stacked, criterion)
             return np.asarray(values), np.asarray(gradients) / model.x_scale_
 
 
@@ -77,6 +82,25 @@ def _slopes(
         f = model.likelihood.mean(joint_functions(model, key, x, num_draws, False, stacked))[..., 0]
         values = criterion(f, known)
         return jnp.sum(values), values  # rows do not touch each other: the sum's gradient is every row's own
+
+    gradients, values = jax.grad(total, has_aux=True)(x)
+    return values, gradients
+
+
+@compiled
+def _integrated_slopes(
+    posterior: ConditionedGP,
+    key: Key[Array, ""],
+    x: Float[Array, "R D"],
+    known: Float[Array, " S"],
+    num_draws: int,
+    criterion: Criterion,
+) -> tuple[Float[Array, " R"], Float[Array, "R D"]]:
+    """Return the same for functions of an integrated output layer, whose targets have Gaussian noise."""
+
+    def total(x: Array) -> tuple[Array, Array]:
+        values = criterion(coherent_functions(posterior, key, x, num_draws)[..., 0], known)
+        return jnp.sum(values), values
 
     gradients, values = jax.grad(total, has_aux=True)(x)
     return values, gradients

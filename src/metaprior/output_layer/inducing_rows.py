@@ -38,11 +38,12 @@ class InducingRows(OutputLayer):
         at = gp.rows(self.points)
         inverse_root = self._inverse_root(gp, at)
         sums = _sums(gp, likelihood, batch, at, inverse_root)
-        factor = jnp.linalg.cholesky(jnp.eye(len(inverse_root), dtype=inverse_root.dtype) + sums.gram)
-        solved = jax.scipy.linalg.solve_triangular(factor, sums.product, lower=True)
+        small = jnp.eye(len(inverse_root), dtype=inverse_root.dtype) + sums.gram
+        small_root = jittered_inverse_root(small, jnp.zeros((), small.dtype))[0]
         log_noise = jnp.sum(sums.count * jnp.log(noise_of(likelihood)))
-        constant = 0.5 * np.log(2 * np.pi) * jnp.sum(sums.count) + log_noise + jnp.sum(jnp.log(jnp.diagonal(factor)))
-        return 0.5 * (jnp.sum(solved**2) - sums.squares - sums.trace) - constant, {}
+        log_factor = jnp.sum(jnp.log(jnp.diagonal(small_root)))
+        constant = 0.5 * np.log(2 * np.pi) * jnp.sum(sums.count) + log_noise - log_factor
+        return 0.5 * (jnp.sum((small_root @ sums.product) ** 2) - sums.squares - sums.trace) - constant, {}
 
     def conditioned(self, gp: FunctionGP, likelihood: Likelihood) -> "InducedRows":
         """Return the posterior through the inducing rows: f there is N(m + L B^-1 A y, L B^-1 L')."""

@@ -30,12 +30,14 @@ from metaprior.mapping import (
     KnownValues,
     Mapping,
     OutputPrior,
+    Posterior,
     Prior,
     WeightNoise,
 )
 from metaprior.mapping.base import input_scales
 from metaprior.networks import Layer, Wire
 from metaprior.noise import Noise, NoiseSizes
+from metaprior.numerics import jittered_cholesky, jittered_inverse_root
 from metaprior.units import Units
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
 
@@ -98,10 +100,19 @@ class MetaGP(WeightModel):
 
     def prepared(self) -> "PreparedMetaGP":
         """Factor every K_uu that does not depend on a draw. Cost M^3 a mapping."""
-        free = {g: m for g, m in enumerate(self.mappings) if isinstance(m, Mapping)}
-        roots = {g: m.inverse_root(self.kernel_of(g), self._jitter) for g, m in free.items()}
-        used = jnp.max(jnp.stack([jnp.zeros((), self.units.mean.dtype), *[used for _, used in roots.values()]]))
-        return PreparedMetaGP(self, [roots[g][0] if g in roots else None for g in range(len(self.mappings))], used)
+        roots = [self._prepared_root(g, mapping) for g, mapping in enumerate(self.mappings)]
+        used = jnp.max(jnp.stack([jnp.zeros((), self.units.mean.dtype), *[used for _, used in roots]]))
+        return PreparedMetaGP(self, [root for root, _ in roots], used)
+
+    def _prepared_root(self, g: int, mapping: Mapping | Anchored) -> tuple[Array | Posterior, Array]:
+        """Return L^-1 of free codes, q(u) of anchored ones, and the jitter that a factor took."""
+        if isinstance(mapping, Mapping):
+            return mapping.inverse_root(self.kernel_of(g), self._jitter)
+        if mapping.whole:
+            return mapping.posterior(None), jnp.zeros((), self.units.mean.dtype)
+        gram = mapping.gram(jnp.asarray(self.units.mean), self.kernel_of(g), self.weight_noise)
+        root, used = jittered_cholesky(gram, self._jitter)
+        return mapping.posterior(root), used
 
     def kl(self) -> dict[str, Float[Array, ""]]:
         """Return the parts of z, of v at free codes and, where there is one, of V."""
@@ -116,10 +127,10 @@ class MetaGP(WeightModel):
 
 
 class PreparedMetaGP(PreparedWeights):
-    """A MetaGP with the factors that all draws share; None where a mapping's codes move with the draw."""
+    """A MetaGP with what all draws share: L^-1 of every mapping with free codes, q(u) of every anchored one."""
 
     model: MetaGP
-    inverse_roots: list[Array | None]
+    roots: list[Array | Posterior]
     used_jitter: Float[Array, ""]
 
     @property
@@ -137,7 +148,7 @@ class PreparedMetaGP(PreparedWeights):
             sizes = model.group_sizes(g)
             part = Noise(noise.units, weights[: sizes.weights], spectral[: sizes.spectral], noise.rows)
             weights, spectral = weights[sizes.weights :], spectral[sizes.spectral :]
-            groups.append(_drawn_group(model, g, z, self.inverse_roots[g], part))
+            groups.append(_drawn_group(model, g, z, self.roots[g], part))
         projections = model.input_map.draw(noise.weights[:size_v])
         return MetaGPDraw(model, projections, [drawn for drawn, _ in groups], z, [own for _, own in groups])
 
@@ -152,7 +163,7 @@ class OwnValues(eqx.Module):
 
 
 def _drawn_group(
-    model: MetaGP, g: int, z: Float[Array, "U Dz"], inverse_root: Array | None, noise: Noise
+    model: MetaGP, g: int, z: Float[Array, "U Dz"], root: Array | Posterior, noise: Noise
 ) -> tuple[ConditionalDraw, OwnValues | None]:
     """Return one draw of a mapping's layers."""
     mapping, kernel = model.mappings[g], model.kernel_of(g)
@@ -161,27 +172,21 @@ def _drawn_group(
         for layer, wire in zip(model.groups[g], model.group_wires(g), strict=True)
     ]
     if isinstance(mapping, Mapping):
-        assert inverse_root is not None
-        return model.conditional.draw(Prior(mapping, kernel, inverse_root, model.weight_noise), ends, noise), None
+        assert not isinstance(root, Posterior)
+        return model.conditional.draw(Prior(mapping, kernel, root, model.weight_noise), ends, noise), None
+    assert isinstance(root, Posterior)
+    # the conditional draws the values from the first normals, too
+    u = root.draw(noise.weights[: mapping.num_inducing])
     if mapping.whole and _is_grid(model, g):
-        u, noise_std = mapping.draw(noise.weights), jnp.exp(model.weight_noise.log_std)
+        noise_std = jnp.exp(model.weight_noise.log_std)
         kl = mapping.kl_on_grid(ends[0].z_in, ends[0].z_out, noise_std)
         return WholeDraw(u, ends), OwnValues(None, u, kl, jnp.zeros((), z.dtype))
-    inverse_root, used = mapping.inverse_root(z, kernel, model.weight_noise, model._jitter)
-    kl = mapping.kl(inverse_root)
+    inverse_root, used = jittered_inverse_root(mapping.gram(z, kernel, model.weight_noise), model._jitter)
+    own = OwnValues(inverse_root, u, root.kl(inverse_root), used)
     if mapping.whole:
-        u = mapping.draw(noise.weights)
-        return WholeDraw(u, ends), OwnValues(inverse_root, u, kl, used)
-    placed = mapping.placed(z, inverse_root)
-    drawn = model.conditional.draw(Prior(placed, kernel, inverse_root, model.weight_noise), ends, noise)
-    # the values themselves, for an output layer that shares the GP: the conditional draws v from the first normals
-    v = placed.draw(noise.weights[: mapping.num_inducing])
-    return drawn, OwnValues(inverse_root, _times_root(inverse_root, v), kl, used)
-
-
-def _times_root(inverse_root: Float[Array, "M M"], v: Float[Array, " M"]) -> Float[Array, " M"]:
-    """Return u = L v."""
-    return jnp.linalg.solve(inverse_root, v)
+        return WholeDraw(u, ends), own
+    placed = Prior(mapping.placed(z, root, inverse_root), kernel, inverse_root, model.weight_noise)
+    return model.conditional.draw(placed, ends, noise), own
 
 
 def _is_grid(model: MetaGP, g: int) -> bool:

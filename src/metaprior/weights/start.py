@@ -148,9 +148,11 @@ def _anchored(
     is_grid = len(wires) == 1 and not shared and not spec.heteroscedastic
     few = max(map(len, wires[0][:2])) <= MOST_UNITS if is_grid else num_weights <= MOST_WEIGHTS
     if aux is None and few:
-        grids = [np.meshgrid(w.inputs, w.outputs, indexing="ij") for w in wires]
-        rows_in, rows_out = (np.concatenate([grid[side].ravel() for grid in grids]) for side in (0, 1))
-        return Anchored.initial(kernels, (rows_in, rows_out), None, spec.latent_dim, rng, whole=True)
+        return Anchored.initial(kernels, _all_weights(wires), None, spec.latent_dim, rng, whole=True)
+    if aux is not None and spec.num_inducing >= num_weights * len(aux):
+        rows_in, rows_out = (np.repeat(side, len(aux)) for side in _all_weights(wires))
+        every = np.tile(aux, (num_weights, 1))
+        return Anchored.initial(kernels, (rows_in, rows_out), every, spec.latent_dim, rng, whole=False)
     turn, rows_in, rows_out = _chosen_weights(spec.num_inducing, wires, rng)
     code_aux = None if aux is None else _spread_over_kinds(aux, turn, rng)
     return Anchored.initial(kernels, (rows_in, rows_out), code_aux, spec.latent_dim, rng, whole=False)
@@ -213,6 +215,13 @@ def _inducing_codes(
     spread = 0.05 * rng.standard_normal((2, spec.num_inducing, spec.latent_dim))
     code_aux = None if aux is None else _spread_over_kinds(aux, turn, rng)
     return mean[rows_in] + spread[0], mean[rows_out] + spread[1], code_aux
+
+
+def _all_weights(wires: list[Wire]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two units of every weight, layer after layer."""
+    grids = [np.meshgrid(w.inputs, w.outputs, indexing="ij") for w in wires]
+    rows_in, rows_out = (np.concatenate([grid[side].ravel() for grid in grids]) for side in (0, 1))
+    return rows_in, rows_out
 
 
 def _chosen_weights(
