@@ -19,9 +19,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from metaprior.compilation import as_float64, compiled, in_float64
+from metaprior.leaves import Leaf
 from metaprior.likelihoods import Gaussian, Likelihood
 from metaprior.model import Model
-from metaprior.noise import sample_shared_noise
+from metaprior.noise import Noise, sample_shared_noise
 from metaprior.numerics import small_cholesky
 from metaprior.output_layer import ConditionedGP, FunctionGP
 from metaprior.prediction import CHUNK_ROWS, FunctionDraws, Predictive
@@ -52,7 +53,19 @@ class IntegratedDraws(FunctionDraws):
     @property
     def posterior(self) -> ConditionedGP:
         """What every draw of the layers below has learned, along a leading axis."""
-        return posterior_of(self.model, self.draw_key, self.num_below)
+        return posterior_of(self.model, self.draw_key, self.num_below)[0]
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """The likelihood of every function, [S, 1, ...]: that of the draw below that the function belongs to."""
+        below = posterior_of(self.model, self.draw_key, self.num_below)[1]
+        turn = np.arange(self.num_draws) % self.num_below
+
+        def with_axes(leaf: Leaf) -> np.ndarray:
+            own = np.asarray(leaf)[turn][:, None]
+            return own[..., None] if own.ndim == 2 else own
+
+        return jax.tree.map(with_axes, below)
 
     def moments(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield rows with the mean [S, rows, K] and the outputs' covariance [S, rows, K, K] of every draw below."""
@@ -64,8 +77,8 @@ class IntegratedDraws(FunctionDraws):
 
     def components(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
         """Yield rows, and for every draw below the mean and variance of f, [S, rows, K], and the noise, [S, 1, K]."""
-        log_noise = np.asarray(self.model.likelihood.log_noise, np.float64)  # type: ignore[attr-defined]
-        noise = np.broadcast_to(np.exp(log_noise), (self.num_below, 1, *log_noise.shape))
+        below: Any = posterior_of(self.model, self.draw_key, self.num_below)[1]
+        noise = np.exp(np.asarray(below.log_noise, np.float64))[:, None]
         for rows, mean, covariance in self.moments():
             yield rows, mean, np.maximum(np.diagonal(covariance, axis1=2, axis2=3), 0), noise
 
@@ -149,11 +162,11 @@ def predictive_of(draws: FunctionDraws, offset: np.ndarray, scale: np.ndarray, *
 
 # --- what every draw below has learned -----------------------------------------------------
 
-_KEPT: list[tuple[weakref.ref, bytes, int, ConditionedGP]] = []
+_KEPT: list[tuple[weakref.ref, bytes, int, tuple[ConditionedGP, Likelihood]]] = []
 
 
-def posterior_of(model: Model, key: np.ndarray, num_draws: int) -> ConditionedGP:
-    """Return the posterior of every draw below, from the last few that were computed where it is among them."""
+def posterior_of(model: Model, key: np.ndarray, num_draws: int) -> tuple[ConditionedGP, Likelihood]:
+    """Return posterior and likelihood of every draw below, from the last that were computed if they are among them."""
     wanted = (np.asarray(key).tobytes(), num_draws)
     for known in _KEPT:
         if known[0]() is model and known[1:3] == wanted:
@@ -173,13 +186,14 @@ def _predicting(model: Model) -> Model:
 
 
 @compiled
-def _conditioned(model: Model, key: Key[Array, ""], num_draws: int) -> ConditionedGP:
-    prepared = model.weights.prepared()
-    noise = sample_shared_noise(key, model.weights.sizes(), num_draws, jnp.float64)
+def _conditioned(model: Model, key: Key[Array, ""], num_draws: int) -> tuple[ConditionedGP, Likelihood]:
+    noise = sample_shared_noise(key, model.sizes(), num_draws, jnp.float64)
 
-    def one(own: Any) -> ConditionedGP:
-        assert model.output is not None
-        return model.output.conditioned(FunctionGP.of(prepared.draw(own), model.network), model.likelihood)
+    def one(noise: Noise) -> tuple[ConditionedGP, Likelihood]:
+        drawn, own = model.with_hypers(noise)
+        assert drawn.output is not None
+        gp = FunctionGP.of(drawn.weights.prepared().draw(own), drawn.network)
+        return drawn.output.conditioned(gp, drawn.likelihood), drawn.likelihood
 
     return jax.lax.map(one, noise)
 

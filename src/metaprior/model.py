@@ -1,12 +1,16 @@
 """The hinge: one weight model, one network and one likelihood make a model of y given x.
 
-Where the output layer is integrated, the weight model draws everything below it and `output` is the regime.
+Where the output layer is integrated, the weight model draws everything below it and `output` is the regime. Where
+hyper-parameters are uncertain (`hypers`), they are drawn first.
 """
+
+import dataclasses
 
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
+from metaprior.hypers import HyperPosterior
 from metaprior.kernels import Kernel
 from metaprior.leaves import Fixed
 from metaprior.likelihoods import Likelihood
@@ -23,10 +27,28 @@ class Model(eqx.Module):
     network: Network
     likelihood: Likelihood
     output: OutputLayer | None = None
+    hypers: HyperPosterior | None = None
+
+    def with_hypers(self, noise: Noise) -> "tuple[Model, Noise]":
+        """Return the model with its hyper-parameters drawn from the first normals, and the other normals."""
+        if self.hypers is None:
+            return self, noise
+        size, bare = self.hypers.num_normals, dataclasses.replace(self, hypers=None)
+        rest = dataclasses.replace(noise, weights=noise.weights[size:])
+        return self.hypers.moved(bare, noise.weights[:size]), rest  # type: ignore[return-value]
+
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return the KL of what does not depend on a draw: the weights' own, and that of the hyper-parameters."""
+        own = self.weights.kl()
+        if self.hypers is None:
+            return own
+        return {**own, "kl_theta": self.hypers.kl(dataclasses.replace(self, hypers=None))}
 
     def sizes(self) -> NoiseSizes:
-        """Return how many standard normals a draw takes: the weights', and for every row the output layer's."""
+        """Return how many normals a draw takes: the hyper-parameters', the weights', every row's for the output."""
         sizes = self.weights.sizes()
+        if self.hypers is not None:
+            sizes = sizes._replace(weights=sizes.weights + self.hypers.num_normals)
         if self.output is None:
             return sizes
         num_outputs = len(self.network.wires[-1].outputs)

@@ -128,7 +128,7 @@ def _fields(cls: type) -> list[str]:
 
 #: Parts that files of earlier versions do not have, and what they are there.
 _ADDED: dict[str, dict[str, Any]] = {
-    "metaprior.model:Model": {"output": None},
+    "metaprior.model:Model": {"output": None, "hypers": None},
     "metaprior.weights.metagp:MetaGP": {"output": None},
     "metaprior.weights.mean_field:MeanField": {"log_scales": None},
 }

@@ -17,13 +17,14 @@ from metaprior.estimators.data_kernel import input_kernel_for
 from metaprior.estimators.regime import REGIMES, chosen_regime, initial_output
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.estimators.together import trained_together
+from metaprior.hypers import HyperPosterior
 from metaprior.inference import ALL_AT_ONCE, Batch, Data, Draws, Fit, Recipe, Settling
 from metaprior.inputs import Projection
 from metaprior.integrated_prediction import FUNCTIONS_PER_DRAW, IntegratedDraws
 from metaprior.kernels import Kernel
 from metaprior.likelihoods import Likelihood
 from metaprior.mapping import FITC, Conditional, Diag, conditional_named
-from metaprior.model import Model
+from metaprior.model import Model, release_times
 from metaprior.networks import Dense, Wire
 from metaprior.prediction import FunctionDraws
 from metaprior.weights import MetaGP, MetaGPSpec, WeightModel, initial_metagp, initial_mixed, metagp_of
@@ -40,6 +41,8 @@ LONGEST_OUTPUT_LENGTHSCALE = 1.5
 #: density of noisy data (a sine in noise of its own size, the diabetes table) is 0.7 nats worse, and no better for
 #: clean data.
 LOCAL_NOISE_HOLD = 0.5
+#: Rows up to which hyper-parameters have a posterior and are no point estimates.
+FEW_ROWS = 50
 #: Noise at the start where the output layer is integrated: nothing need be held, so the start is merely sensible.
 INTEGRATED_START_NOISE = 0.3
 
@@ -64,6 +67,7 @@ class MetaGPEstimator(VariationalEstimator):
     n_restarts: int = 0
     output_layer: str = "auto"
     num_inducing_rows: int | str = "auto"
+    uncertain_hypers: bool | str = "auto"
     num_train_draws: int | str = "auto"  # type: ignore[assignment]
     dtype: str = "auto"
 
@@ -85,9 +89,16 @@ class MetaGPEstimator(VariationalEstimator):
             return model
         regime = chosen_regime(self.output_layer, self._has_gaussian_noise, len(problem.x), problem.num_functions)
         rng = np.random.default_rng([seed, 2])
-        return dataclasses.replace(
-            model, output=initial_output(regime, problem, self.num_inducing_rows, JITTER[self._float_type], rng)
-        )
+        output = initial_output(regime, problem, self.num_inducing_rows, JITTER[self._float_type], rng)
+        model = dataclasses.replace(model, output=output)
+        if not self._has_uncertain_hypers(len(problem.x)):
+            return model
+        return dataclasses.replace(model, hypers=HyperPosterior.initial(model, release_times(model)))
+
+    def _has_uncertain_hypers(self, num_rows: int) -> bool:
+        if self.uncertain_hypers == "auto":
+            return num_rows <= FEW_ROWS
+        return bool(self.uncertain_hypers)
 
     def _with_rows(self, fit: Fit, data: Data) -> Fit:
         if fit.model.output is None:
@@ -290,6 +301,9 @@ class MetaGPEstimator(VariationalEstimator):
         expect_auto_or_whole("num_inducing", self.num_inducing)
         expect_auto_or_whole("num_inducing_rows", self.num_inducing_rows)
         expect_auto_or_whole("num_train_draws", self.num_train_draws)
+        uncertain = self.uncertain_hypers
+        is_known = isinstance(uncertain, bool | np.bool_) or (isinstance(uncertain, str) and uncertain == "auto")
+        expect("uncertain_hypers", uncertain, "True, False or 'auto'", is_known)
         known = isinstance(self.output_layer, str) and self.output_layer in REGIMES
         expect("output_layer", self.output_layer, f"one of {REGIMES}", known)
         if self.output_layer not in ("auto", "drawn"):

@@ -107,13 +107,15 @@ def as_numpy(model: Model) -> Model:
 def _integrated_log_likelihood(model: Model, key: jax.Array, batch: Batch, seen: Batch) -> jax.Array:
     """Return the expected log likelihood of a batch under the functions' posterior given the rows that were seen."""
     assert model.output is not None
-    prepared, output = model.weights.prepared(), model.output.with_rows(seen)
     noise = sample_noise(key, model.sizes(), batch.x.shape[0], HELD_OUT_DRAWS, dtype=batch.x.dtype)
 
-    def one(own: Noise) -> jax.Array:
-        posterior = output.conditioned(FunctionGP.of(prepared.draw(own), model.network), model.likelihood)
+    def one(noise: Noise) -> jax.Array:
+        drawn, own = model.with_hypers(noise)
+        assert drawn.output is not None
+        gp = FunctionGP.of(drawn.weights.prepared().draw(own), drawn.network)
+        posterior = drawn.output.with_rows(seen).conditioned(gp, drawn.likelihood)
         y = jnp.where(batch.weight[:, None] > 0, batch.y, 0)
-        expected = model.likelihood.expected_log_prob(*posterior.moments(jnp.asarray(batch.x)), y, own.rows)
+        expected = drawn.likelihood.expected_log_prob(*posterior.moments(jnp.asarray(batch.x)), y, own.rows)
         return jnp.sum(expected * batch.weight)
 
     return jnp.mean(jax.lax.map(one, noise))

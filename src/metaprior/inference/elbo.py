@@ -14,16 +14,15 @@ from metaprior.model import Model
 from metaprior.noise import Noise
 from metaprior.output_layer import FunctionGP
 from metaprior.output_layer.base import Batch
-from metaprior.weights import PreparedWeights
 
 __all__ = ["Batch", "elbo", "elbo_terms"]
 
 
 def elbo_terms(model: Model, noise: Noise, batch: Batch) -> tuple[dict[str, Float[Array, ""]], Float[Array, ""]]:
     """Return the terms (`log_likelihood`, then the KL's parts) and the jitter the factorisations took."""
-    prepared = model.weights.prepared()
     if model.output is not None:
-        return _integrated_terms(model, prepared, noise, batch)
+        return _integrated_terms(model, noise, batch)
+    prepared = model.weights.prepared()
     f = model.functions(prepared, noise, batch.x)
     # rows that weigh nothing may hold any y: keep it out of sums and derivatives (0 times NaN is NaN)
     y = jnp.where(batch.weight[:, None] > 0, batch.y, 0)
@@ -32,23 +31,22 @@ def elbo_terms(model: Model, noise: Noise, batch: Batch) -> tuple[dict[str, Floa
     return {"log_likelihood": jnp.sum(expected), **model.weights.kl()}, prepared.jitter
 
 
-def _integrated_terms(
-    model: Model, prepared: PreparedWeights, noise: Noise, batch: Batch
-) -> tuple[dict[str, Float[Array, ""]], Float[Array, ""]]:
+def _integrated_terms(model: Model, noise: Noise, batch: Batch) -> tuple[dict[str, Float[Array, ""]], Float[Array, ""]]:
     """Return the same where the output layer is integrated: the mean over draws of what is below it."""
-    output, likelihood, network = model.output, model.likelihood, model.network
-    assert output is not None
 
-    def one(own: Noise) -> tuple[Array, dict[str, Array], Array]:
+    def one(noise: Noise) -> tuple[Array, dict[str, Array], Array]:
+        drawn, own = model.with_hypers(noise)
+        assert drawn.output is not None
+        prepared = drawn.weights.prepared()
         draw = prepared.draw(own)
-        bound, kl = output.bound(FunctionGP.of(draw, network), likelihood, batch, own.rows)
-        return bound, {**draw.kl(), **kl}, draw.jitter
+        bound, kl = drawn.output.bound(FunctionGP.of(draw, drawn.network), drawn.likelihood, batch, own.rows)
+        return bound, {**draw.kl(), **kl}, jnp.maximum(prepared.jitter, draw.jitter)
 
     bounds, kls, jitters = jax.vmap(one)(noise)
-    terms = {"log_likelihood": jnp.mean(bounds), **model.weights.kl()}
+    terms = {"log_likelihood": jnp.mean(bounds), **model.kl()}
     for name, values in kls.items():
         terms[name] = terms.get(name, 0) + jnp.mean(values)
-    return terms, jnp.maximum(prepared.jitter, jnp.max(jitters))
+    return terms, jnp.max(jitters)
 
 
 def elbo(terms: dict[str, Float[Array, ""]], kl_weight: Float[Array, ""] | float = 1.0) -> Float[Array, ""]:

@@ -1,0 +1,72 @@
+"""Uncertain hyper-parameters: q(log theta), a Gaussian for every lengthscale, period, scale and noise.
+
+With ten or twenty rows the evidence hardly says what the lengthscale is, and a point estimate is too sure of itself
+outside the data. So theta is drawn with everything else that is drawn: log theta ~ N(mean, std^2) independently, under
+the prior N(start, PRIOR_STD^2), and the bound has one more KL.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from metaprior.kernels import Kernel
+from metaprior.leaves import Fixed, Leaf
+from metaprior.likelihoods import Likelihood
+from metaprior.mapping import WeightNoise
+from metaprior.noise import take
+from metaprior.units import gaussian_kl
+
+#: Standard deviation of log theta in the prior, and of its posterior at the start.
+PRIOR_STD, INITIAL_STD = 1.0, 0.05
+
+
+class HyperPosterior(eqx.Module):
+    """q(log theta) around the values that a model's leaves hold; `places` are their numbers among the leaves."""
+
+    log_stds: tuple[Leaf, ...]
+    centres: Fixed
+    places: tuple[int, ...] = eqx.field(static=True)
+
+    @classmethod
+    def initial(cls, model: eqx.Module, release_times: eqx.Module) -> "HyperPosterior":
+        """Start at the model's own values, nearly sure of them; what is fixed is left alone."""
+        leaves, times = jax.tree.leaves(model), jax.tree.leaves(release_times)
+        marked = jax.tree.leaves(_marked(model))
+        places = tuple(
+            k for k, (mark, time) in enumerate(zip(marked, times, strict=True)) if mark and np.isfinite(time)
+        )
+        own = tuple(np.asarray(leaves[place]) for place in places)
+        return cls(tuple(np.full(leaf.shape, np.log(INITIAL_STD)) for leaf in own), Fixed(own), places)
+
+    @property
+    def num_normals(self) -> int:
+        """How many normals a draw takes."""
+        return int(sum(np.prod(s.shape) for s in self.log_stds))
+
+    def moved(self, model: eqx.Module, normals: Float[Array, " n"]) -> eqx.Module:
+        """Return the model with its hyper-parameters drawn."""
+        leaves, structure = jax.tree.flatten(model)
+        parts = take(normals, *[s.shape for s in self.log_stds])
+        for place, log_std, part in zip(self.places, self.log_stds, parts, strict=True):
+            leaves[place] = leaves[place] + jnp.exp(log_std) * part
+        return jax.tree.unflatten(structure, leaves)
+
+    def kl(self, model: eqx.Module) -> Float[Array, ""]:
+        """Return KL[q(log theta) || N(start, PRIOR_STD^2)]."""
+        leaves, total = jax.tree.leaves(model), jnp.zeros(())
+        for place, log_std, centre in zip(self.places, self.log_stds, self.centres.value, strict=True):
+            total = total + gaussian_kl((leaves[place] - centre) / PRIOR_STD, log_std - np.log(PRIOR_STD))
+        return total
+
+
+def _marked(model: eqx.Module) -> eqx.Module:
+    """Return a tree like the model that says which leaves are hyper-parameters."""
+    kinds = (Kernel, Likelihood, WeightNoise)
+
+    def of(path: tuple, node: object) -> object:
+        named = getattr(path[-1], "name", None) == "log_scale" if path else False
+        return jax.tree.map(lambda _: True, node) if isinstance(node, kinds) else named
+
+    return jax.tree_util.tree_map_with_path(of, model, is_leaf=lambda node: isinstance(node, kinds))
