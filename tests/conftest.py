@@ -7,7 +7,7 @@ import pytest
 from jaxtyping import install_import_hook
 
 CHECKED = ["kernels", "units", "inputs", "networks", "noise", "numerics", "mapping", "weights", "likelihoods", "model"]
-CHECKED += ["inference", "prediction", "prior"]
+CHECKED += ["inference", "prediction", "prior", "output_layer", "integrated_prediction"]
 
 with install_import_hook([f"metaprior.{name}" for name in CHECKED], "beartype.beartype"):
     import metaprior.estimators

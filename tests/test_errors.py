@@ -168,7 +168,7 @@ PARAMETERS = [
     ("latent_dim", True, f"{WHOLE} 1; got True"),
     ("max_iter", 0, f"{WHOLE} 1; got 0"),
     ("max_iter", 1.5, f"{WHOLE} 1; got 1.5"),
-    ("num_train_draws", 0, f"{WHOLE} 1; got 0"),
+    ("num_train_draws", 0, "expected 'auto' or a whole number of at least 1; got 0"),
     ("num_weight_draws", "two", f"{WHOLE} 1; got 'two'"),
     ("num_predict_draws", 1, f"{WHOLE} 2; got 1"),
     ("n_iter_no_change", 0, f"{WHOLE} 1; got 0"),
@@ -183,8 +183,8 @@ PARAMETERS = [
     ("early_stopping", "always", "expected True, False or 'auto'; got 'always'"),
     ("early_stopping", 1, "expected True, False or 'auto'; got 1"),
     ("early_stopping", None, "expected True, False or 'auto'; got None"),
-    ("dtype", "float16", "expected 'float32' or 'float64'; got 'float16'"),
-    ("dtype", np.float32, "expected 'float32' or 'float64'; got"),
+    ("dtype", "float16", "expected 'auto' or 'float32' or 'float64'; got 'float16'"),
+    ("dtype", np.float32, "expected 'auto' or 'float32' or 'float64'; got"),
     ("input_units", "rows", "expected 'columns' or 'together'; got 'rows'"),
     ("optimizer", "adam", "expected an optax optimiser, or None for Adam; got 'adam'"),
     ("weight_kernel", "gauss", "expected a kernel such as .*RBF.*'rbf'.*; got 'gauss'"),
@@ -272,7 +272,7 @@ def dot(a, b):
 @pytest.mark.parametrize("role", ["weight_kernel", "input_kernel"])
 def test_a_custom_kernel_has_no_pathwise_draws(role):
     with pytest.raises(ValueError, match="Custom: .*no random features.*take conditional='diag', 'fitc' or 'full'"):
-        MetaGPRegressor(**SMALL, **{role: kernels.Custom(dot)}).fit(X, Y)
+        MetaGPRegressor(**SMALL, **{role: kernels.Custom(dot)}, output_layer="drawn").fit(X, Y)
 
 
 @pytest.mark.parametrize("dims", [(), (0,), (2, -1)])

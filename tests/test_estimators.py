@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from metaprior import MetaGPClassifier, MetaGPRegressor, kernels
 from metaprior.estimators import base
+from metaprior.output_layer import PseudoObservations
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2))
@@ -210,12 +211,12 @@ def test_any_scale_and_shift_of_the_data_is_undone(local):
 
 
 def test_float64_trains_in_float64(local):
-    wide = clone(local).set_params(dtype="float64").fit(X, Y)
-    assert wide.model_.weights.units.mean.dtype == np.float64
-    assert local.model_.weights.units.mean.dtype == np.float32
-    assert not np.array_equal(wide.predict(X), local.predict(X))
+    narrow = clone(local).set_params(dtype="float32").fit(X, Y)
+    assert local.model_.weights.units.mean.dtype == np.float64
+    assert narrow.model_.weights.units.mean.dtype == np.float32
+    assert not np.array_equal(narrow.predict(X), local.predict(X))
     # the draws differ with the type, so only the scale of the answers can be compared
-    assert abs(wide.predict(X) - local.predict(X)).max() < 10 * local.predict(X, return_std=True)[1].max()
+    assert abs(narrow.predict(X) - local.predict(X)).max() < 10 * local.predict(X, return_std=True)[1].max()
 
 
 def test_a_constant_column_and_a_constant_target_do_no_harm():
@@ -228,9 +229,9 @@ def test_a_constant_column_and_a_constant_target_do_no_harm():
 def test_history_has_a_value_a_step_and_its_terms_add_up(local):
     assert local.n_iter_ == 60
     assert local.elbo_history_.shape == (60,)
-    assert local.elbo_terms_.keys() == {"log_likelihood", "kl_z", "kl_u"}
     terms = local.elbo_terms_
-    total = terms["log_likelihood"] - terms["kl_z"] - terms["kl_u"]
+    assert terms.keys() == {"log_likelihood", "kl_z", "kl_u", "kl_theta"}
+    total = terms["log_likelihood"] - terms["kl_z"] - terms["kl_u"] - terms["kl_theta"]
     np.testing.assert_allclose(local.elbo_history_, total, rtol=1e-5)
 
 
@@ -264,14 +265,22 @@ class Told(Exception):
     ("rows", "batch_size", "expected"),
     [(30, "auto", None), (512, "auto", None), (513, "auto", 256), (30, 8, 8), (30, 30, None), (30, 64, None)],
 )
-def test_batch_size_is_that_of_the_steps(rows, batch_size, expected, monkeypatch):
+@pytest.mark.parametrize("output_layer", ["drawn", "pseudo_observations"])
+def test_batch_size_is_that_of_the_steps(rows, batch_size, expected, output_layer, monkeypatch):
     def look(model, data, key, *, draws, **_):
         raise Told(draws.batch_size)
 
     monkeypatch.setattr(base, "train", look)
     with pytest.raises(Told) as told:
-        regressor(batch_size=batch_size).fit(np.resize(X, (rows, 2)), np.resize(Y, rows))
+        regressor(batch_size=batch_size, output_layer=output_layer).fit(np.resize(X, (rows, 2)), np.resize(Y, rows))
     assert told.value.args == (expected,)
+
+
+def test_a_batch_that_is_asked_for_takes_the_regime_that_has_batches():
+    model = regressor(batch_size=8).fit(X, Y)
+    assert type(model.model_.output) is PseudoObservations
+    with pytest.raises(ValueError, match="batch_size: expected 'auto' or at least the 30 rows .* got 8"):
+        regressor(batch_size=8, output_layer="exact").fit(X, Y)
 
 
 @pytest.mark.parametrize("held", [0.1, 0.5])
@@ -287,8 +296,11 @@ def test_early_stopping_keeps_its_part_out_of_training(held, monkeypatch):
 
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_a_run_that_gains_nothing_ends_early(early_stopping):
-    model = regressor(max_iter=1000, tol=1e6, n_iter_no_change=1, early_stopping=early_stopping).fit(X, Y)
-    assert model.n_iter_ == len(model.elbo_history_) == 800
+    options = {"max_iter": 1000, "tol": 1e6, "n_iter_no_change": 1, "early_stopping": early_stopping}
+    model = regressor(**options).fit(X, Y)
+    assert model.n_iter_ == len(model.elbo_history_) == 200
+    # where every weight is drawn, nothing is looked at before the recipe has let everything in
+    assert regressor(**options, output_layer="drawn").fit(X, Y).n_iter_ == 800
 
 
 def test_verbose_shows_the_elbo_on_stderr_and_silence_is_the_default(capsys):

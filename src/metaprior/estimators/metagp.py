@@ -80,6 +80,8 @@ class MetaGPEstimator(VariationalEstimator):
         return not by_row and self.residual_layers is None and not self._last_is_mean_field()
 
     def _last_is_mean_field(self) -> bool:
+        if self.mean_field_layers is None:
+            return False
         num_layers = len(np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=int))) + 1
         return num_layers - 1 in (self._layers_named("mean_field_layers", self.mean_field_layers, num_layers) or ())
 
@@ -87,7 +89,7 @@ class MetaGPEstimator(VariationalEstimator):
         model = super()._started(problem, seed)
         if not self._is_integrated:
             return model
-        regime = chosen_regime(self.output_layer, self._has_gaussian_noise, len(problem.x), problem.num_functions)
+        regime = self._regime(len(problem.x), problem.num_functions)
         rng = np.random.default_rng([seed, 2])
         output = initial_output(regime, problem, self.num_inducing_rows, JITTER[self._float_type], rng)
         model = dataclasses.replace(model, output=output)
@@ -128,11 +130,24 @@ class MetaGPEstimator(VariationalEstimator):
         """Whether targets have Gaussian noise, so that an integrated output layer has a closed form."""
         return getattr(self, "likelihood", None) == "gaussian"
 
+    def _regime(self, num_rows: int, num_functions: int = 1) -> str:
+        """Return the regime of the output layer; one that sees rows in batches where a size of them is asked for."""
+        in_batches = self.batch_size != "auto" and int(self.batch_size) < num_rows
+        if self.output_layer == "auto" and in_batches:
+            return "pseudo_observations"
+        regime = chosen_regime(self.output_layer, self._has_gaussian_noise, num_rows, num_functions)
+        if in_batches and regime != "pseudo_observations":
+            raise ValueError(
+                f"batch_size: expected 'auto' or at least the {num_rows} rows with output_layer={regime!r}, which sees "
+                f"all rows at every step; got {self.batch_size}. Take output_layer='pseudo_observations' for batches."
+            )
+        return regime
+
     def _takes_all_rows(self, num_rows: int) -> bool:
-        """Return whether a step must see all rows."""
-        if not self._is_integrated:
-            return False
-        return chosen_regime(self.output_layer, self._has_gaussian_noise, num_rows, 1) != "pseudo_observations"
+        """Return whether a step must see all rows; a fit that goes on keeps the regime that it has."""
+        if self._going_on():
+            return self.model_.output is not None and self.model_.output.takes_all_rows
+        return self._is_integrated and self._regime(num_rows) != "pseudo_observations"
 
     @property
     def _float_type(self) -> str:

@@ -61,16 +61,16 @@ class FlatElbo:
 class HeldOutScore(FlatElbo):
     """Stop when the expected log likelihood of a held-out part no longer rises; keep the model that had the most."""
 
-    def __init__(self, tol: float, patience: int, data: Data, key: jax.Array, seen: Data) -> None:
+    def __init__(self, tol: float, patience: int, data: Data, key: jax.Array, seen: Data | None = None) -> None:
         """Keep the held-out rows, those that are trained on, and the noise's key: the same draws every time."""
         super().__init__(tol, patience, int(data.num_rows))
         self.batch, self.key = Batch(data.x, data.y, data.weight), key
-        self.seen = Batch(seen.x, seen.y, seen.weight)
+        self.seen = None if seen is None else Batch(seen.x, seen.y, seen.weight)
         self.highest = -np.inf
 
     def score(self, model: Model, history: dict[str, np.ndarray]) -> float:
         """Return the expected log likelihood a held-out row."""
-        if model.output is None:
+        if model.output is None or self.seen is None:
             return float(_expected_log_likelihood(model, self.key, self.batch)) / self.num_rows
         return float(_integrated_log_likelihood(model, self.key, self.batch, self.seen)) / self.num_rows
 
