@@ -6,19 +6,26 @@ from metaprior.estimators.period import starting_periods
 from metaprior.kernels import Kernel
 from metaprior.kernels.stationary import Stationary
 
-#: Where the lengthscale of a network's input kernel starts, in standard deviations of the inputs. Weights that change
-#: slowly with x leave the fast changes to the network; a start that is too long ends there, with a lower bound and a
-#: network that is sure of itself outside the data. Lengthscales grow more easily than they shrink.
+#: Where the lengthscale of a network's input kernel starts, in standard deviations of the inputs, where every weight is
+#: drawn. Weights that change slowly with x leave the fast changes to the network; a start that is too long ends there,
+#: with a lower bound and a network that is sure of itself outside the data.
 START_LENGTHSCALE = 0.35
 
 
-def input_kernel_for(kernel: Kernel, x: np.ndarray, targets: np.ndarray, scale: np.ndarray, peak: int = 0) -> Kernel:
-    """Return a network's input kernel for inputs divided by `scale`: one that stands alone starts short.
+def input_kernel_for(
+    kernel: Kernel,
+    x: np.ndarray,
+    targets: np.ndarray,
+    scale: np.ndarray,
+    peak: int = 0,
+    start: float = START_LENGTHSCALE,
+) -> Kernel:
+    """Return a network's input kernel for inputs divided by `scale`: one that stands alone starts at a given length.
 
     Parts of a sum or a product do not: a short one would hide a period that it is multiplied with.
     """
     if isinstance(kernel, Stationary):
-        kernel = kernel.starting_at(START_LENGTHSCALE)
+        kernel = kernel.starting_at(start)
     return for_standardised(kernel, x, targets, scale, peak)
 
 

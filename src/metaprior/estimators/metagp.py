@@ -13,7 +13,7 @@ from metaprior.estimators.base import NUM_TRAIN_DRAWS, Problem, VariationalEstim
 from metaprior.estimators.checkpoints import Place
 from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.classifier import ClassifierPart
-from metaprior.estimators.data_kernel import input_kernel_for
+from metaprior.estimators.data_kernel import START_LENGTHSCALE, input_kernel_for
 from metaprior.estimators.regime import REGIMES, chosen_regime, initial_output
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.estimators.together import trained_together
@@ -250,6 +250,11 @@ class MetaGPEstimator(VariationalEstimator):
         num_latent = usual if self.num_train_draws == "auto" else int(self.num_train_draws)
         return Draws(self._batch_size(num_rows), num_latent, int(self.num_weight_draws))
 
+    @property
+    def _has_local_noise(self) -> bool:
+        """Whether the weight noise of a local output layer follows the input kernel."""
+        return False
+
     def _usual_weight_kernels(self) -> tuple[Kernel, Kernel]:
         """Return the kernels of a weight's two ends where the user names none."""
         return kernels.RBF(), kernels.RBF()
@@ -279,6 +284,7 @@ class MetaGPEstimator(VariationalEstimator):
             heteroscedastic=self.heteroscedastic_weights,
             jitter=JITTER[self._float_type],
             integrated=self._is_integrated,
+            local_noise=self._has_local_noise,
         )
 
     def _input_kernel(self, problem: Problem, projection: Projection | None) -> Kernel | None:
@@ -289,7 +295,9 @@ class MetaGPEstimator(VariationalEstimator):
             if kernel.unknown_periods():
                 raise ValueError("input_kernel: with an input_projection, give the period (in projected units).")
             return kernel
-        return input_kernel_for(kernel, problem.x, problem.targets, self.x_scale_, problem.start)
+        # rows of D standardised columns lie about sqrt(2 D) apart
+        start = float(np.sqrt(problem.x.shape[1])) if self._is_integrated else START_LENGTHSCALE
+        return input_kernel_for(kernel, problem.x, problem.targets, self.x_scale_, problem.start, start)
 
     def _num_inducing(self, spec: MetaGPSpec, wires: Sequence[Wire], num_rows: int) -> int:
         """Return the number of inducing codes; no mapping needs more than it has codes of weights (at every row)."""
@@ -352,8 +360,22 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
         "tanh", "relu", "logistic", "gelu", "silu", "elu", "softplus", "identity", or a JAX function.
     latent_dim : int, default=2
         Size of each unit's latent vector.
+    output_layer : {"auto", "exact", "inducing_rows", "pseudo_observations", "drawn"}, default="auto"
+        How the posterior of the output layer is found. Given everything below it, the output layer is Gaussian and is
+        integrated out: "exact" (Gaussian noise, up to 4,000 rows times targets), "inducing_rows" (Gaussian noise,
+        through `num_inducing_rows` rows) or "pseudo_observations" (any likelihood, rows in batches). "auto" takes the
+        first up to 512 rows times targets, the second up to 50,000 rows, and the third for more rows, for every other
+        likelihood and where a `batch_size` is given. "drawn" draws the output weights with all others, as the paper
+        does; "auto" takes it where `conditional` is "fitc" or "diag", where `residual_layers` are named, and where the
+        last layer is mean-field.
+    num_inducing_rows : int or "auto", default="auto"
+        Inducing rows of the output layer; "auto" is 300 for Gaussian noise and 100 for other likelihoods, or as many as
+        there are rows; with classes, at most 200 over their number (800 beyond 1,000 rows).
+    uncertain_hypers : bool or "auto", default="auto"
+        Whether lengthscales, periods, scales and noise have a posterior, log-normal each, instead of a point estimate,
+        where the output layer is integrated. "auto": up to 50 rows, where point estimates are too sure of themselves.
     num_inducing : int or "auto", default="auto"
-        Inducing codes of a mapping; "auto" is 50, or as many as there are codes.
+        Inducing codes of a GP whose weights are drawn and not all anchored; "auto" is 50, or as many as there are.
     weight_kernel : Kernel, str or pair, default=None
         Kernel on the latents at a weight's two ends (None: RBF); a pair gives each end its own.
     input_kernel : Kernel or str, default=None
@@ -366,14 +388,15 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
     input_projection : int or Projection, default=None
         Let the input kernel see g(V x) of this size, V learned, instead of x.
     local_layers : sequence of int, default=None
-        Layers of weights that the input kernel modulates (-1: the last); None means all that have the GP.
+        Layers of weights that the input kernel modulates (-1: the last). None means the output layer where it is
+        integrated, and all that have the GP where every weight is drawn.
     mean_field_layers : sequence of int, default=None
-        Layers of weights that have no GP but independent Gaussian weights under a unit-normal prior, as a usual
-        Bayesian network; None: no layer.
+        Layers of weights that have no GP but independent Gaussian weights, as a usual Bayesian network; None: no
+        layer. The prior's scale is learned below an integrated output layer, and 1 where every weight is drawn.
     residual_layers : sequence of int, "all" or None, default=None
         Layers whose every weight has, beside its value of the GP, a part of its own: an independent Gaussian under a
-        unit-normal prior. For tables and many data, where a GP through few inducing codes alone is too stiff; the cost
-        of such a layer grows with its weights. "all": every layer that has the GP; None: no layer.
+        unit-normal prior. For `output_layer="drawn"` alone, whose GP through few inducing codes is too stiff for
+        tables and images; the cost of such a layer grows with its weights. "all": every layer that has the GP.
     heteroscedastic_weights : bool, default=False
         Whether the weight noise depends on the code.
     likelihood : {"gaussian", "heteroscedastic", "student_t", "poisson"}, default="gaussian"
@@ -382,21 +405,24 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
     noise : float or sequence, default=None
         A fixed noise level (in target units) for "gaussian" and "student_t"; None: learned.
     noise_hold : float, default=None
-        The part of training for which a learned noise level is held at its small start; None: 0.5 with an input
-        kernel, 0.8 without. A long hold keeps a faint signal from being taken for noise; a short one learns the noise
-        of noisy data in full.
+        The part of training for which a learned noise level is held at its start. None: not at all where the output
+        layer is integrated; where every weight is drawn 0.5 with an input kernel, 0.8 without.
     max_iter : int, default=3000
-        Steps of the optimiser.
+        Steps of the optimiser at most. With an integrated output layer training ends when the bound no longer rises;
+        where every weight is drawn it takes all of them.
     batch_size : int or "auto", default="auto"
-        Rows of a step; "auto" is all of them up to 512, then 256.
+        Rows of a step. "auto" is all of them for "exact" and "inducing_rows"; else all up to 512, then 256.
     learning_rate_init : float, default=0.02
         Adam's step size; it falls by a cosine near the end.
     optimizer : optax.GradientTransformation, default=None
         Another optimiser; it brings its own step size. Keep one object for all fits: a new one compiles anew.
-    num_train_draws, num_weight_draws : int, default=4 and 1
-        Draws of the latents a step, and of the weights for each.
+    num_train_draws : int or "auto", default="auto"
+        Draws of the latents in a step; "auto" is 1 with an integrated output layer and 4 without.
+    num_weight_draws : int, default=1
+        Draws of the weights for each draw of the latents.
     num_predict_draws : int, default=128
-        Draws that predictions mix; fixed when the fit ends.
+        Functions that predictions draw; fixed when the fit ends. With an integrated output layer they stand for an
+        eighth as many draws of the layers below, and means, variances and densities need no functions at all.
     n_restarts : int, default=0
         Fits from that many further starts, side by side in one program; the highest ELBO wins. A period that is not
         given starts from another peak of the spectrum each time.
@@ -408,8 +434,9 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
     input_units : {"columns", "together"}, default="columns"
         Whether every column is standardised by its own mean and spread, or all by those of all values: right where
         they have one unit, as the pixels of an image, of which some hardly ever vary.
-    dtype : {"float32", "float64"}, default="float32"
-        The type that training computes in; predictions are float64.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        The type that training computes in; predictions are float64. "auto" is float64 where an output layer with
+        Gaussian noise is integrated, float32 otherwise.
     warm_start : bool, default=False
         Let `fit` go on from the last fit.
     devices : int, "all" or None, default=None
@@ -427,7 +454,7 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
     elbo_history_ : ndarray of shape (n_iter_,)
         The ELBO at every step, in nats, larger is better.
     elbo_terms_ : dict of ndarray
-        Its terms: `log_likelihood`, `kl_z`, `kl_u` (and `kl_V`).
+        Its terms: `log_likelihood`, `kl_z`, `kl_u` and, where they are there, `kl_V`, `kl_w`, `kl_f`, `kl_theta`.
     n_iter_ : int
         Steps taken.
 
@@ -464,6 +491,11 @@ class MetaGPClassifier(ClassifierPart, MetaGPEstimator):
     >>> model = MetaGPClassifier(input_kernel="rbf", random_state=0).fit(X, y)
     >>> far_away = model.predict_distribution(100 + X).entropy
     """
+
+    @property
+    def _has_local_noise(self) -> bool:
+        # weight noise that is the same everywhere would carry what the data say to where nothing is known
+        return True
 
     def _usual_weight_kernels(self) -> tuple[Kernel, Kernel]:
         return kernels.RBF(), kernels.RBF(bounds={"lengthscale": (1e-2, LONGEST_OUTPUT_LENGTHSCALE)})

@@ -15,8 +15,11 @@ REGIMES = ("auto", "exact", "inducing_rows", "pseudo_observations", "drawn")
 EXACT_CHOSEN, EXACT_MOST = 512, 4000
 #: Rows up to which inducing rows are chosen; with more, pseudo-observations see the rows in batches.
 INDUCING_CHOSEN = 50_000
-#: Inducing rows of either regime, and pseudo-observations (rows times functions) at the most.
-NUM_INDUCING_ROWS, NUM_PSEUDO_ROWS, MOST_PSEUDO = 300, 100, 800
+#: Inducing rows for Gaussian noise, and for other likelihoods.
+NUM_INDUCING_ROWS, NUM_PSEUDO_ROWS = 300, 100
+#: Pseudo-observations (rows times functions) at the most, whose covariance is factored at every step: for data up to so
+#: many rows, and for more.
+FEW_ROWS, MOST_PSEUDO, MOST_PSEUDO_OF_MANY = 1000, 200, 800
 
 
 def chosen_regime(name: str, gaussian: bool, num_rows: int, num_functions: int) -> str:
@@ -56,7 +59,8 @@ def initial_output(
         chosen = _chosen_rows(problem, int(asked or min(NUM_INDUCING_ROWS, num_rows)), rng)
         return InducingRows(problem.x_unit[chosen], None, jitter)
     usual = NUM_INDUCING_ROWS if isinstance(problem.likelihood, Gaussian) else NUM_PSEUDO_ROWS
-    usual = max(1, min(usual, num_rows, MOST_PSEUDO // num_functions))
+    most = MOST_PSEUDO if num_rows <= FEW_ROWS else MOST_PSEUDO_OF_MANY
+    usual = max(1, min(usual, num_rows, most // num_functions))
     chosen = _chosen_rows(problem, int(asked or usual), rng)
     targets = problem.likelihood.functions_at(problem.targets[chosen], num_functions)
     return PseudoObservations.initial(problem.x_unit[chosen], np.asarray(targets, np.float64))

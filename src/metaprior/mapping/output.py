@@ -5,9 +5,11 @@ the unit latents z. With phi = s h, the scaled activations of the last hidden la
 
     cov(f_o(x), f_o'(x')) = k_out(z_o, z_o') k_aux(x, x') phi(x)' K_in phi(x') + [o = o'] phi(x)' Sigma_w phi(x')
 
-where Sigma_w is the diagonal of the weight noise and k_aux = 1 in a global layer. Where the layer shares its GP with
-layers below, the values u that were drawn there are known: the mean is G alpha, and G K_uu^-1 G' is taken off the
-covariance, with G[(n, o), m] = (phi E_in)[n, m] a[n, m] E_out[o, m] as in section 4 of the method.
+where Sigma_w is the diagonal of the weight noise and k_aux = 1 in a global layer. The weight noise is the same at all
+inputs, or (`local_noise`) follows the input kernel as f does, so that nothing is known far from the data.
+
+Where the layer shares its GP with layers below, the values u that were drawn there are known: the mean is G alpha, and
+G K_uu^-1 G' is taken off the covariance, with G[(n, o), m] = (phi E_in)[n, m] a[n, m] E_out[o, m].
 """
 
 from typing import NamedTuple
@@ -55,6 +57,7 @@ class OutputPrior(eqx.Module):
     kernel: Kernel | None
     known: KnownValues | None
     jitter: float = eqx.field(static=True, default=1e-6)
+    local_noise: bool = eqx.field(static=True, default=False)
 
     @property
     def num_outputs(self) -> int:
@@ -70,9 +73,10 @@ class OutputPrior(eqx.Module):
     def covariance(self, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
         """Return the covariance of all outputs at two sets of rows, output after output. Cost K^2 A B + A B I."""
         signal = (a.phi @ self.gram_in) @ b.phi.T
-        if self.kernel is not None:
-            signal = signal * self.kernel(a.eps, b.eps)
         white = (a.phi * self.std_in**2) @ b.phi.T
+        if self.kernel is not None:
+            level = self.kernel(a.eps, b.eps)
+            signal, white = signal * level, white * level if self.local_noise else white
         # [o, n, o', n']
         total = self.gram_out[:, None, :, None] * signal[:, None, :]
         total = total + jnp.diag(self.std_out**2)[:, None, :, None] * white[:, None, :]
@@ -83,9 +87,10 @@ class OutputPrior(eqx.Module):
     def own_covariance(self, rows: OutputRows) -> Float[Array, "B K K"]:
         """Return the covariance of the outputs at every row by itself. Cost B (I^2 + K^2)."""
         signal = jnp.sum((rows.phi @ self.gram_in) * rows.phi, axis=1)
-        if self.kernel is not None:
-            signal = signal * self.kernel.diagonal(rows.eps)
         white = jnp.sum((rows.phi * self.std_in) ** 2, axis=1)
+        if self.kernel is not None:
+            level = self.kernel.diagonal(rows.eps)
+            signal, white = signal * level, white * level if self.local_noise else white
         total = signal[:, None, None] * self.gram_out + white[:, None, None] * jnp.diag(self.std_out**2)
         if self.known is not None:
             explained = self._explained(rows)
@@ -112,7 +117,8 @@ class OutputPrior(eqx.Module):
         num_in, num_out = self.gram_in.shape[0], self.num_outputs
         spectral = 0 if self.kernel is None else self.kernel.num_normals(num_dims)
         count = 1 if self.kernel is None else num_features
-        return [(spectral, count), (count, num_in + known, num_out + known), (num_in, num_out), (known,)]
+        white = (count if self.local_noise else 1, num_in, num_out)
+        return [(spectral, count), (count, num_in + known, num_out + known), white, (known,)]
 
     def num_normals(self, num_features: int, num_dims: int) -> int:
         """Return how many normals one function of the prior takes."""
@@ -139,7 +145,10 @@ class OutputPrior(eqx.Module):
             drawn = jnp.sum(at_codes, axis=0) + self.known.noise * noise
             update = -(self.known.inverse_root.T @ (self.known.inverse_root @ drawn))
         own = self.std_in[:, None] * white * self.std_out
-        return PriorFunction(self, spectral, values[:, :num_in, :num_out], own, update)
+        values = values[:, :num_in, :num_out]
+        if self.local_noise and self.kernel is not None:
+            values, own = values + own / np.sqrt(len(own)).astype(normals.dtype), jnp.zeros_like(own[:1])
+        return PriorFunction(self, spectral, values, own[0], update)
 
 
 class PriorFunction(eqx.Module):

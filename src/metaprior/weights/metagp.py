@@ -51,6 +51,7 @@ class OutputWeights(eqx.Module):
     layer: int = eqx.field(static=True)
     group: int | None = eqx.field(static=True)
     local: bool = eqx.field(static=True)
+    local_noise: bool = eqx.field(static=True, default=False)
 
 
 class MetaGP(WeightModel):
@@ -288,6 +289,7 @@ class MetaGPDraw(WeightDraw):
             model.input_kernel if output.local else None,
             None if output.group is None else self._known(output.group, z_in, z_out),
             model.start_jitter,
+            output.local_noise,
         )
 
     def _known(self, group: int, z_in: Array, z_out: Array) -> KnownValues:

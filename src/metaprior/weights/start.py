@@ -35,7 +35,8 @@ class MetaGPSpec:
 
     `kernel_in` and `kernel_out` act on a unit's latent; `input_kernel` None is the global model; `local_layers` are the
     layers that have it (negative numbers from the end; None: all); `mapping` is "global" (one GP) or "layer".
-    `integrated` leaves the output layer to be integrated out, and anchors the codes of the layers below.
+    `integrated` leaves the output layer to be integrated out, and anchors the codes of the layers below; with
+    `local_noise` the weight noise of a local output layer follows the input kernel.
     """
 
     latent_dim: int = 2
@@ -50,6 +51,7 @@ class MetaGPSpec:
     heteroscedastic: bool = False
     jitter: float = 1e-4
     integrated: bool = False
+    local_noise: bool = False
 
 
 def layer_groups(num_layers: int, spec: MetaGPSpec) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
@@ -85,7 +87,7 @@ def initial_metagp(spec: MetaGPSpec, wires: Sequence[Wire], inputs: np.ndarray, 
     mappings: tuple[Mapping | Anchored, ...]
     if spec.integrated:
         noise = WeightNoise.initial(spec.latent_dim, heteroscedastic=spec.heteroscedastic, std=INTEGRATED_NOISE)
-        groups, local, output = _without_output(len(wires), groups, local, kernels, noise)
+        groups, local, output = _without_output(len(wires), groups, local, kernels, noise, spec.local_noise)
         shared = None if output.group is None else groups[output.group]
         mappings = tuple(
             _anchored(spec, kernels, [wires[layer] for layer in group], aux if is_local else None, group is shared, rng)
@@ -122,6 +124,7 @@ def _without_output(
     local: tuple[bool, ...],
     kernels: tuple[Kernel, Kernel],
     noise: WeightNoise,
+    local_noise: bool,
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...], OutputWeights]:
     """Return the groups of the drawn layers, and the prior of the output layer, which none of them has any more."""
     last = num_layers - 1
@@ -131,7 +134,7 @@ def _without_output(
     kept = tuple((group, kind) for group, kind in zip(left, local, strict=True) if group)
     group = None if alone else [g for g, _ in kept].index(left[place])
     kernel_in, kernel_out = kernels if alone else (None, None)
-    output = OutputWeights(kernel_in, kernel_out, noise, last, group, is_local)
+    output = OutputWeights(kernel_in, kernel_out, noise, last, group, is_local, local_noise)
     return tuple(g for g, _ in kept), tuple(kind for _, kind in kept), output
 
 
