@@ -17,6 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
+from scipy.special import logsumexp, ndtri
+from scipy.stats import qmc
 
 from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.leaves import Leaf
@@ -27,6 +29,8 @@ from metaprior.numerics import small_cholesky
 from metaprior.output_layer import ConditionedGP, FunctionGP
 from metaprior.prediction import CHUNK_ROWS, FunctionDraws, Predictive
 
+#: Nodes of every draw's Gaussian that the entropy of several outputs is the mean over.
+NUM_NODES = 16
 #: Functions that one draw of what is below stands for.
 FUNCTIONS_PER_DRAW = 8
 #: Functions drawn at once, and how many fitted models' posteriors are kept.
@@ -59,7 +63,7 @@ class IntegratedDraws(FunctionDraws):
     def likelihood(self) -> Likelihood:
         """The likelihood of every function, [S, 1, ...]: that of the draw below that the function belongs to."""
         below = posterior_of(self.model, self.draw_key, self.num_below)[1]
-        turn = np.arange(self.num_draws) % self.num_below
+        turn = (first_of(self.key) + np.arange(self.num_draws)) % self.num_below
 
         def with_axes(leaf: Leaf) -> np.ndarray:
             own = np.asarray(leaf)[turn][:, None]
@@ -81,6 +85,13 @@ class IntegratedDraws(FunctionDraws):
         noise = np.exp(np.asarray(below.log_noise, np.float64))[:, None]
         for rows, mean, covariance in self.moments():
             yield rows, mean, np.maximum(np.diagonal(covariance, axis1=2, axis2=3), 0), noise
+
+    def joint_components(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield the same with the covariance of the outputs in place of their variances."""
+        below: Any = posterior_of(self.model, self.draw_key, self.num_below)[1]
+        noise = np.exp(np.asarray(below.log_noise, np.float64))[:, None]
+        for rows, mean, covariance in self.moments():
+            yield rows, mean, covariance, noise
 
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and values of f drawn from every row's own marginal, [S, rows, K]; all rows share the normals."""
@@ -110,7 +121,7 @@ class CoherentDraws(IntegratedDraws):
         """Yield rows and the functions' values there, [S, rows, K]."""
         for rows, padded in self._padded():
             with in_float64():
-                f = _functions(self.posterior, self._key(), jnp.asarray(padded), self.num_draws)
+                f = _functions(self.posterior, self._key(), jnp.asarray(padded), self.num_draws, first_of(self.key))
                 yield rows, np.asarray(f)[:, : rows.stop - rows.start]
 
 
@@ -146,9 +157,35 @@ class GaussianMixture(Predictive):
             self._shaped(scale**2 * noise),
         )
 
+    def log_prob(self, y: np.ndarray) -> np.ndarray:
+        """Return log p(y_n | x_n), the joint log density of all outputs."""
+        if len(self._scale) == 1:
+            return super().log_prob(y)
+        targets, parts = self._standardised(y, "log_prob"), []
+        for rows, mean, covariance in self._joint():
+            parts.append(_mixture_log_density(mean, covariance, targets[None, rows])[0])
+        return np.concatenate(parts) - float(np.sum(np.log(self._scale)))
+
+    def _joint(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Yield rows, and for every draw below the mean and the covariance of y, noise and all."""
+        for rows, mean, covariance, noise in self._draws.joint_components():
+            yield rows, mean, covariance + noise[..., None] ** 2 * np.eye(noise.shape[-1])
+
+    def _joint_entropy(self) -> np.ndarray:
+        """Return H[y] of several outputs: -E log p(y) over nodes of every draw's Gaussian."""
+        count = len(self._scale)
+        nodes = ndtri(qmc.Sobol(count, scramble=True, seed=0).random(NUM_NODES))
+        parts = []
+        for _, mean, covariance in self._joint():
+            factor = np.linalg.cholesky(covariance)
+            y = mean + np.einsum("sbkl,rl->rsbk", factor, nodes)
+            flat = y.reshape(-1, *mean.shape[1:])
+            parts.append(-np.mean(_mixture_log_density(mean, covariance, flat), axis=0))
+        return np.concatenate(parts) + float(np.sum(np.log(self._scale)))
+
     @cached_property
     def _entropies(self) -> tuple[np.ndarray, np.ndarray]:
-        total, _ = super()._entropies
+        total = super()._entropies[0] if len(self._scale) == 1 else self._joint_entropy()
         # H[y | f] = log(2 pi e noise^2) / 2, summed over outputs
         given = np.sum(0.5 * np.log(2 * np.pi * np.e) + np.mean(np.log(self._scale * self._noise), axis=0))
         return total, np.full_like(total, given)
@@ -158,6 +195,20 @@ def predictive_of(draws: FunctionDraws, offset: np.ndarray, scale: np.ndarray, *
     """Return what draws of functions, or the posterior of an integrated output layer, say in the units of the data."""
     gaussian = isinstance(draws, IntegratedDraws) and isinstance(draws.model.likelihood, Gaussian)
     return (GaussianMixture if gaussian else Predictive)(draws, offset, scale, flat=flat)
+
+
+def _mixture_log_density(mean: np.ndarray, covariance: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return log (1/S) sum_s N(y; mean_s, covariance_s) for values y [R, B, K], means [S, B, K]: [R, B]."""
+    factor = np.linalg.cholesky(covariance)
+    inverse = np.linalg.inv(factor)
+    constant = np.sum(np.log(np.diagonal(factor, axis1=2, axis2=3)), axis=-1) + 0.5 * mean.shape[-1] * np.log(2 * np.pi)
+    each = np.stack(
+        [
+            -0.5 * np.sum(np.einsum("bkl,rbl->rbk", inverse[s], y - mean[s]) ** 2, axis=-1) - constant[s]
+            for s in range(len(mean))
+        ]
+    )
+    return logsumexp(each, axis=0) - np.log(len(mean))
 
 
 # --- what every draw below has learned -----------------------------------------------------
@@ -218,18 +269,24 @@ def _marginal_draws(posterior: ConditionedGP, x: Float[Array, "B D"], key: Key[A
 
 
 def coherent_functions(
-    posterior: ConditionedGP, key: Key[Array, ""], x: Float[Array, "B D"], num_draws: int
+    posterior: ConditionedGP, key: Key[Array, ""], x: Float[Array, "B D"], num_draws: int, first: Leaf
 ) -> Float[Array, "S B K"]:
-    """Return functions of the posterior at the rows; the draws below take turns."""
+    """Return functions of the posterior at the rows; the draws below take turns, from the one that `first` names."""
     num_below = posterior.alpha.shape[0]
-    first = jax.tree.map(lambda leaf: leaf[0], posterior)
-    normals = jax.random.normal(key, (num_draws, first.num_normals()), jnp.float64)
+    one_of_them = jax.tree.map(lambda leaf: leaf[0], posterior)
+    normals = jax.random.normal(key, (num_draws, one_of_them.num_normals()), jnp.float64)
 
     def one(own: tuple[Array, Array]) -> Array:
         number, numbers = own
         return jax.tree.map(lambda leaf: leaf[number % num_below], posterior).function(numbers)(x)
 
-    return jax.lax.map(one, (jnp.arange(num_draws), normals), batch_size=min(FUNCTIONS_AT_ONCE, num_draws))
+    numbers = jnp.arange(num_draws) + first
+    return jax.lax.map(one, (numbers, normals), batch_size=min(FUNCTIONS_AT_ONCE, num_draws))
+
+
+def first_of(key: np.ndarray) -> np.ndarray:
+    """Return the draw below that the first function belongs to: keys spread over all of them."""
+    return np.asarray(np.random.default_rng(np.asarray(key)).integers(2**20), np.int32)
 
 
 _functions = compiled(coherent_functions)

@@ -48,6 +48,12 @@ class JoinedPosteriors(JoinedDraws):
             rows, *_ = together[0]
             yield rows, *(np.concatenate([own[k] for own in together]) for k in (1, 2, 3))
 
+    def joint_components(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield the same with the covariance of the outputs in place of their variances."""
+        for together in zip(*[part.joint_components() for part in self.parts], strict=True):
+            rows, *_ = together[0]
+            yield rows, *(np.concatenate([own[k] for own in together]) for k in (1, 2, 3))
+
 
 def mixed(predictives: Sequence[Predictive]) -> Predictive:
     """Return the mixture of predictive distributions at the same inputs, each function draw with the same weight.

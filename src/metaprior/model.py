@@ -35,7 +35,7 @@ class Model(eqx.Module):
             return self, noise
         size, bare = self.hypers.num_normals, dataclasses.replace(self, hypers=None)
         rest = dataclasses.replace(noise, weights=noise.weights[size:])
-        return self.hypers.moved(bare, noise.weights[:size]), rest  # type: ignore[return-value]
+        return projected(self.hypers.moved(bare, noise.weights[:size])), rest  # type: ignore[arg-type]
 
     def kl(self) -> dict[str, Float[Array, ""]]:
         """Return the KL of what does not depend on a draw: the weights' own, and that of the hyper-parameters."""

@@ -284,9 +284,8 @@ def small_cholesky(matrices: Float[Array, "B K K"]) -> Float[Array, "B K K"]:
     A pivot is at least a rounding error of the matrix's own scale, so a singular matrix has a finite factor.
     """
     size = matrices.shape[-1]
-    least = jnp.finfo(matrices.dtype).eps * jnp.maximum(
-        jnp.trace(matrices, axis1=1, axis2=2), jnp.finfo(matrices.dtype).tiny
-    )
+    eps = jnp.finfo(matrices.dtype).eps
+    least = eps * jnp.maximum(jnp.trace(matrices, axis1=1, axis2=2), jnp.finfo(matrices.dtype).tiny / eps**2)
     columns: list[Array] = []
     for k in range(size):
         rest = matrices[:, :, k]

@@ -21,7 +21,7 @@ NUM_NODES = 16
 #: Values of a mixture that its ranked probability score compares, at least: so many of all draws, so many of each.
 NUM_VALUES, NUM_VALUES_A_DRAW = 4096, 64
 #: Nodes of the expectation over one Gaussian function, and draws of several.
-NUM_EXPECTATION_NODES, NUM_EXPECTATION_DRAWS = 12, 4
+NUM_EXPECTATION_NODES, NUM_EXPECTATION_DRAWS = 32, 4
 GOLDEN = (np.sqrt(5) - 1) / 2
 
 

@@ -15,7 +15,8 @@ from jaxtyping import Array, Float, Key
 
 from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.estimators.base import NetworkEstimator
-from metaprior.integrated_prediction import IntegratedDraws, coherent_functions
+from metaprior.integrated_prediction import IntegratedDraws, coherent_functions, first_of
+from metaprior.leaves import Leaf
 from metaprior.model import Model
 from metaprior.output_layer import ConditionedGP
 from metaprior.prediction import FunctionDraws, joint_functions
@@ -62,7 +63,8 @@ class NetworkFunctions(JointFunctions):
             key = jax.random.wrap_key_data(jnp.asarray(draws.key), impl="threefry2x32")
             parts = key, jnp.asarray(draws.x), jnp.asarray((known - offset) / scale)
             if isinstance(draws, IntegratedDraws):
-                values, gradients = _integrated_slopes(draws.posterior, *parts, self.num_draws, criterion)
+                first = first_of(draws.key)
+                values, gradients = _integrated_slopes(draws.posterior, *parts, first, self.num_draws, criterion)
             else:
                 values, gradients = _slopes(as_float64(draws.model), *parts, self.num_draws, draws.stacked, criterion)
             return np.asarray(values), np.asarray(gradients) / model.x_scale_
@@ -93,13 +95,14 @@ def _integrated_slopes(
     key: Key[Array, ""],
     x: Float[Array, "R D"],
     known: Float[Array, " S"],
+    first: Leaf,
     num_draws: int,
     criterion: Criterion,
 ) -> tuple[Float[Array, " R"], Float[Array, "R D"]]:
     """Return the same for functions of an integrated output layer, whose targets have Gaussian noise."""
 
     def total(x: Array) -> tuple[Array, Array]:
-        values = criterion(coherent_functions(posterior, key, x, num_draws)[..., 0], known)
+        values = criterion(coherent_functions(posterior, key, x, num_draws, first)[..., 0], known)
         return jnp.sum(values), values
 
     gradients, values = jax.grad(total, has_aux=True)(x)

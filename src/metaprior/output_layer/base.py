@@ -46,9 +46,9 @@ class FunctionGP(eqx.Module):
 class Batch(eqx.Module):
     """Rows of data with what each counts for."""
 
-    x: Float[Leaf, "B D"]
-    y: Float[Leaf, "B P"]
-    weight: Float[Leaf, " B"]
+    x: Float[Leaf, "*s B D"]
+    y: Float[Leaf, "*s B P"]
+    weight: Float[Leaf, "*s B"]
 
 
 class ConditionedGP(eqx.Module):

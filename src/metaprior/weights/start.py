@@ -156,7 +156,12 @@ def _anchored(
         rows_in, rows_out = (np.repeat(side, len(aux)) for side in _all_weights(wires))
         every = np.tile(aux, (num_weights, 1))
         return Anchored.initial(kernels, (rows_in, rows_out), every, spec.latent_dim, rng, whole=False)
-    turn, rows_in, rows_out = _chosen_weights(spec.num_inducing, wires, rng)
+    if aux is not None and spec.conditional.couples_rows:
+        raise ValueError(
+            "conditional: expected 'pathwise' with local layers below an integrated output layer; 'full' draws rows "
+            "jointly. Take local_layers=(-1,), or output_layer='drawn'."
+        )
+    turn, rows_in, rows_out = _chosen_weights(spec.num_inducing, wires, rng, repeat=aux is not None)
     code_aux = None if aux is None else _spread_over_kinds(aux, turn, rng)
     return Anchored.initial(kernels, (rows_in, rows_out), code_aux, spec.latent_dim, rng, whole=False)
 
@@ -183,7 +188,9 @@ def initial_mixed(
         log_scales=learned if spec.integrated else None,
     )
     metagp = initial_metagp(spec, [network.wires[layer] for layer in others], inputs, rng)
-    return Mixed((below, metagp), (tuple(mean_field), others))
+    # what is integrated is no layer that is drawn
+    drawn = others[:-1] if spec.integrated else others
+    return Mixed((below, metagp), (tuple(mean_field), drawn))
 
 
 def renumbered(wires: Sequence[Wire]) -> tuple[Wire, ...]:
@@ -228,11 +235,22 @@ def _all_weights(wires: list[Wire]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chosen_weights(
-    count: int, wires: list[Wire], rng: np.random.Generator
+    count: int, wires: list[Wire], rng: np.random.Generator, *, repeat: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return weights chosen at random: the kind of each (a layer's weights or its biases), and its two units."""
+    """Return weights chosen at random: the kind of each (a layer's weights or its biases), and its two units.
+
+    Without `repeat` none is chosen twice, and those that a kind does not have are left out.
+    """
     kinds = [kind for w in wires for kind in ((w.inputs[:-1], w.outputs), (w.inputs[-1:], w.outputs))]
     turn = np.arange(count) % len(kinds)
+    if not repeat:
+        sizes = [len(ins) * len(outs) for ins, outs in kinds]
+        picked = [rng.permutation(size)[: int(np.sum(turn == k))] for k, size in enumerate(sizes)]
+        turn = np.concatenate([np.full(len(own), k) for k, own in enumerate(picked)])
+        place = np.concatenate(picked)
+        rows_in = np.array([kinds[k][0][p // len(kinds[k][1])] for k, p in zip(turn, place, strict=True)])
+        rows_out = np.array([kinds[k][1][p % len(kinds[k][1])] for k, p in zip(turn, place, strict=True)])
+        return turn, rows_in, rows_out
     rows_in = np.array([rng.choice(kinds[k][0]) for k in turn])
     rows_out = np.array([rng.choice(kinds[k][1]) for k in turn])
     return turn, rows_in, rows_out

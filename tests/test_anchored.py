@@ -1,0 +1,418 @@
+"""Anchored codes against dense Gaussians, the bound that they are part of, and the sums and factors it leans on."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from scipy import stats
+
+from dense import posterior
+from metaprior.inference import elbo, elbo_terms
+from metaprior.kernels import RBF
+from metaprior.likelihoods import Gaussian
+from metaprior.mapping import Anchored, Full, Mapping, Pathwise
+from metaprior.model import Model
+from metaprior.networks import Dense
+from metaprior.noise import Noise
+from metaprior.numerics import gaussian_log_density_of, grid_cross_entropy, small_cholesky
+from metaprior.output_layer import Exact, FunctionGP
+from metaprior.output_layer.base import Batch
+from metaprior.units import Units
+from metaprior.weights import MetaGP, start
+from small import affine, noise_of, with_mappings
+from written import CASES, JITTER, X_NEW, X, integrated_metagp, quickly, random_gram
+
+EPS = np.finfo(np.float64).eps
+# Condition numbers are below 1e4, and sums of a few hundred terms.
+ROUNDING = {"rtol": 1e-9, "atol": 1e-9}
+LOCAL = {"input_kernel": RBF([1.5, 2.0])}
+
+
+@pytest.fixture(autouse=True)
+def double():
+    with jax.enable_x64(True):
+        yield
+
+
+def _mean_field(mapping: Anchored) -> Anchored:
+    return dataclasses.replace(mapping, below_diagonal=None)
+
+
+def _leaves(tree) -> list[np.ndarray]:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+def _assert_same(found, expected, **tolerance) -> None:
+    assert any(np.abs(leaf).max() > 1e-3 for leaf in _leaves(expected))
+    for a, b in zip(_leaves(found), _leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, **tolerance)
+
+
+# --- sums and factors -------------------------------------------------------------------------------------------------
+
+
+def _written_out_on_a_grid(gram_in, gram_out, noise, mean, variance):
+    precision = jnp.linalg.inv(jnp.kron(gram_in, gram_out) + noise * jnp.eye(mean.size))
+    m, v = mean.ravel(), variance.ravel()
+    return 0.5 * (m @ precision @ m + jnp.diagonal(precision) @ v - jnp.linalg.slogdet(precision)[1])
+
+
+@pytest.mark.parametrize(("num_in", "num_out"), [(4, 3), (1, 5)])
+def test_cross_entropy_on_a_grid_and_its_derivatives_are_those_of_the_whole_matrix(num_in, num_out):
+    rng = np.random.default_rng(0)
+    grams = jnp.asarray(random_gram(num_in, 1)), jnp.asarray(random_gram(num_out, 2))
+    values = jnp.asarray(rng.standard_normal((num_in, num_out))), jnp.asarray(rng.uniform(0.1, 2, (num_in, num_out)))
+    arguments = (*grams, jnp.asarray(0.3), *values)
+    found, expected = (
+        quickly(jax.value_and_grad(f, argnums=(0, 1, 2, 3, 4)))(*arguments)
+        for f in (grid_cross_entropy, _written_out_on_a_grid)
+    )
+    _assert_same(found, expected, **ROUNDING)
+
+
+def test_derivatives_of_the_cross_entropy_are_finite_where_eigenvalues_coincide():
+    """A derivative of eigenvectors would divide by their differences."""
+    arguments = jnp.eye(3), jnp.ones((4, 4)), jnp.asarray(0.2), jnp.ones((3, 4)), jnp.ones((3, 4))
+    found, expected = (
+        quickly(jax.grad(f, argnums=(0, 1, 2, 3, 4)))(*arguments) for f in (grid_cross_entropy, _written_out_on_a_grid)
+    )
+    _assert_same(found, expected, **ROUNDING)
+
+
+@pytest.mark.parametrize("size", [1, 6, 301], ids=["one", "whole", "in halves"])
+def test_log_density_of_a_gaussian_and_its_derivatives_are_the_dense_ones(size):
+    covariance, residual = random_gram(size, 0), np.random.default_rng(1).standard_normal(size)
+    value, (by_covariance, by_residual) = quickly(jax.value_and_grad(gaussian_log_density_of, argnums=(0, 1)))(
+        jnp.asarray(covariance), jnp.asarray(residual)
+    )
+    inverse = np.linalg.inv(covariance)
+    solved = inverse @ residual
+    np.testing.assert_allclose(value, stats.multivariate_normal(np.zeros(size), covariance).logpdf(residual), rtol=1e-9)
+    np.testing.assert_allclose(by_covariance, 0.5 * (np.outer(solved, solved) - inverse), **ROUNDING)
+    np.testing.assert_allclose(by_residual, -solved, **ROUNDING)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_small_factors_and_their_derivatives_are_those_of_cholesky(size):
+    matrices = jnp.asarray(np.stack([random_gram(size, seed) for seed in range(4)]))
+    slope = jnp.asarray(np.random.default_rng(9).standard_normal(matrices.shape))
+    symmetric = lambda a: 0.5 * (a + jnp.swapaxes(a, 1, 2))  # noqa: E731
+    found, expected = (
+        quickly(jax.value_and_grad(lambda a, f=f: jnp.sum(slope * f(symmetric(a)))))(matrices)
+        for f in (small_cholesky, jnp.linalg.cholesky)
+    )
+    np.testing.assert_allclose(small_cholesky(matrices), np.linalg.cholesky(matrices), rtol=1e-12, atol=1e-14)
+    _assert_same(found, expected, **ROUNDING)
+
+
+SINGULAR = {
+    "rank 1": np.ones((3, 3)),
+    "a little indefinite": np.ones((3, 3)) - 1e-16 * np.eye(3),
+    "zero in one output": np.diag([1.0, 0.0, 2.0]),
+    "tiny": 1e-200 * np.ones((3, 3)),
+    "zero": np.zeros((3, 3)),
+}
+
+
+@quickly
+def _factor_and_slope(matrix):
+    factor = small_cholesky(matrix[None])[0]
+    return factor, jax.grad(lambda a: jnp.sum(small_cholesky(a[None])))(matrix)
+
+
+@pytest.mark.parametrize("matrix", SINGULAR.values(), ids=SINGULAR)
+def test_small_factor_of_a_singular_matrix_is_finite_and_so_are_its_derivatives(matrix):
+    factor, slope = (np.asarray(part) for part in _factor_and_slope(jnp.asarray(matrix)))
+    assert np.all(np.isfinite(factor))
+    assert np.all(np.isfinite(slope))
+    # a pivot of the root of a rounding error stands where there is none
+    np.testing.assert_allclose(factor @ factor.T, matrix, rtol=0, atol=4 * np.sqrt(EPS) * np.trace(matrix) + 1e-250)
+
+
+# --- the KL of anchored values ----------------------------------------------------------------------------------------
+
+KINDS = {
+    "all weights": ((2, 3, 2), {"heteroscedastic": True}),
+    "all weights of each layer": ((2, 3, 2, 1), {"mapping": "layer"}),
+    "a share, local": ((2, 3, 2), LOCAL),
+}
+
+
+def _kl(model: MetaGP, noise: Noise) -> jax.Array:
+    return model.prepared().draw(noise).kl()["kl_u"]
+
+
+def _rbf(kernel: RBF, a: jax.Array) -> jax.Array:
+    return jnp.exp(-0.5 * jnp.sum(((a[:, None] - a[None]) / jnp.exp(kernel.log_lengthscale)) ** 2, axis=-1))
+
+
+def _gram(model: MetaGP, mapping: Anchored, z: jax.Array) -> jax.Array:
+    """K_uu(z), with the weight noise where all weights are anchored, and the jitter."""
+    z_in, z_out = z[np.array(mapping.units_in)], z[np.array(mapping.units_out)]
+    k = _rbf(mapping.kernel_in, z_in) * _rbf(mapping.kernel_out, z_out)
+    if mapping.code_aux is not None:
+        k = k * _rbf(model.input_kernel, mapping.code_aux)
+    if mapping.whole:
+        noise = model.weight_noise
+        slope = 0 if noise.slope_in is None else z_in @ noise.slope_in + z_out @ noise.slope_out
+        k = k + jnp.diag(jnp.exp(2 * noise.log_std + slope) * jnp.ones(len(k)))
+    return k + JITTER * jnp.mean(jnp.diagonal(k)) * jnp.eye(len(k))
+
+
+def _values_of(model: MetaGP, mapping: Anchored) -> tuple[jax.Array, jax.Array]:
+    """The mean and the factor of q(u); those of a share are whitened with the factor at the mean of q(z)."""
+    factor = jnp.diag(jnp.exp(mapping.log_diagonal))
+    if mapping.below_diagonal is not None:
+        factor = factor + jnp.tril(mapping.below_diagonal, -1)
+    if mapping.whole:
+        return jnp.asarray(mapping.mean), factor
+    root = jnp.linalg.cholesky(_gram(model, mapping, jnp.asarray(model.units.mean)))
+    return root @ mapping.mean, root @ factor
+
+
+def _dense_kl(model: MetaGP, noise: Noise) -> jax.Array:
+    """KL[q(u) || N(0, K_uu(z))] with every matrix formed, of all mappings."""
+    z, total = model.units.mean + jnp.exp(model.units.log_std) * noise.units.reshape(-1, 2), jnp.zeros(())
+    for mapping in model.mappings:
+        gram, (mean, factor) = _gram(model, mapping, z), _values_of(model, mapping)
+        spread = jnp.trace(jnp.linalg.inv(gram) @ factor @ factor.T) + mean @ jnp.linalg.inv(gram) @ mean
+        logs = jnp.linalg.slogdet(gram)[1] - jnp.linalg.slogdet(factor @ factor.T)[1]
+        total = total + 0.5 * (spread - len(mean) + logs)
+    return total
+
+
+@pytest.mark.parametrize(("kind", "q"), [*[(kind, "full") for kind in KINDS], (list(KINDS)[1], "mean-field")])
+def test_kl_of_anchored_values_and_its_derivatives_are_the_dense_ones_at_the_draw_of_the_latents(kind, q):
+    """In q(u), q(z), lengthscales and weight noise; mean-field values of one layer take the factors of its sides."""
+    sizes, options = KINDS[kind]
+    model = integrated_metagp(sizes, **options)
+    model = jax.tree.map(jnp.asarray, model if q == "full" else with_mappings(model, _mean_field))
+    noise = noise_of(model, 0, seed=1)
+    found, expected = (quickly(eqx.filter_value_and_grad(f))(model, noise) for f in (_kl, _dense_kl))
+    assert sum(np.abs(leaf).max() > 1e-3 for leaf in _leaves(expected)) > 6
+    # K_uu of a share has a condition number of 1e3, and the factors of a grid no jitter
+    _assert_same(found, expected, rtol=1e-7, atol=1e-7)
+
+
+# --- anchored weights -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["all weights", "all weights of each layer"])
+def test_where_all_weights_are_anchored_they_are_the_drawn_values_times_their_scales(kind):
+    sizes, options = KINDS[kind]
+    model = integrated_metagp(sizes, **options)
+    noise = noise_of(model, 1, seed=1)
+    weights = quickly(lambda m, n: m.prepared().draw(n).weights(jnp.zeros((1, 2)), n.rows))(model, noise)
+    values, normals = [], np.asarray(noise.weights)
+    for mapping in model.mappings:
+        own, normals = normals[: mapping.num_inducing], normals[mapping.num_inducing :]
+        mean, factor = _values_of(model, mapping)
+        values += np.asarray(mean + factor @ own).tolist()
+    assert len(normals) == 0
+    for layer, w in enumerate(weights):
+        scale = np.exp(model.log_scale[layer][[0] * (len(w) - 1) + [1]])
+        own, values = np.reshape(values[: w.size], w.shape), values[w.size :]
+        np.testing.assert_allclose(w, scale[:, None] * own, rtol=1e-12)
+    assert len(values) == 0
+
+
+def _free(model: MetaGP) -> MetaGP:
+    """The same layers below with free codes where the anchored ones are at the mean of q(z): dense.py knows these."""
+    z, below = model.units.mean, dataclasses.replace(model, wires=model.wires[:-1], output=None)
+
+    def moved(m: Anchored) -> Mapping:
+        q = m.mean, m.log_diagonal, m.below_diagonal
+        return Mapping(*q, m.kernel_in, m.kernel_out, z[list(m.units_in)], z[list(m.units_out)], m.code_aux)
+
+    return with_mappings(below, moved)
+
+
+def _apart(mapping: Anchored) -> Anchored:
+    """Anchors at the first weights, no two of them the same."""
+    pairs = [(i, j) for i in range(3) for j in range(3, 6)][: mapping.num_inducing]
+    units_in, units_out = zip(*pairs, strict=True)
+    return dataclasses.replace(mapping, units_in=units_in, units_out=units_out)
+
+
+@pytest.mark.parametrize(
+    ("conditional", "options"), [(Full(jitter=1e-12), LOCAL), (Pathwise(8, 8), {})], ids=["full, local", "pathwise"]
+)
+def test_weights_given_a_share_of_anchors_have_the_dense_mean_and_covariance(conditional, options, monkeypatch):
+    monkeypatch.setattr(start, "MOST_WEIGHTS", 0)
+    model = with_mappings(integrated_metagp((2, 3, 1), conditional, **options), _apart)
+    assert not model.mappings[0].whole
+    x, z = X_NEW[:2], model.units.mean
+    spectral = np.random.default_rng(3).standard_normal((600, model.sizes().spectral))
+    mean, linear = affine(model, jnp.asarray(x), None if isinstance(conditional, Full) else spectral)
+    dense = posterior("full", _free(model), z, x)
+    given = linear @ np.swapaxes(linear, 1, 2)
+    error = given.std(axis=0) / np.sqrt(len(given))
+    # the jitter of 1e-10 that is in the update and not in the draw leaves 1e-7, as for free codes
+    np.testing.assert_allclose(mean, np.broadcast_to(dense.mean, mean.shape), **ROUNDING)
+    np.testing.assert_array_less(np.abs(given.mean(axis=0) - dense.covariance), 4 * error + 1e-7)
+
+
+@pytest.mark.parametrize("options", [{}, LOCAL], ids=["global", "local"])
+def test_without_weight_noise_anchored_weights_are_the_values_that_the_output_layer_is_told(options, monkeypatch):
+    """At a draw of the latents off their mean; the output layer shares the GP."""
+    monkeypatch.setattr(start, "MOST_WEIGHTS", 0)
+    model = with_mappings(integrated_metagp((2, 3, 1), weight_std=0.0, **options), _apart)
+    (mapping,), noise = model.mappings, noise_of(model, 0, seed=1)
+    x = jnp.zeros((6, 2)) if mapping.code_aux is None else jnp.asarray(mapping.code_aux)
+    draw = quickly(lambda m, n: (m.prepared().draw(n).weights(x, jnp.zeros((6, 0)))[0], m.prepared().draw(n).own))
+    weights, (own,) = draw(model, noise)
+    scales = np.exp(model.log_scale[0][[0, 0, 1]])
+    for m, (i, j) in enumerate(zip(mapping.units_in, mapping.units_out, strict=True)):
+        weight = np.asarray(weights)[(m, i, j - 3) if weights.ndim == 3 else (i, j - 3)]
+        # off by the jitter times alpha
+        np.testing.assert_allclose(weight, scales[i] * own.values[m], rtol=0, atol=1e-6)
+
+
+# --- symmetry ---------------------------------------------------------------------------------------------------------
+
+
+def _permuted(model: MetaGP, noise: Noise) -> tuple[MetaGP, Noise]:
+    """Three hidden units, after two inputs and a bias, in another order: latents, anchored values and normals."""
+    units, new = np.arange(len(model.units.mean)), np.array([5, 3, 4])
+    units[3:6] = new
+    (mapping,) = model.mappings
+    weights = [3 * i + j - 3 for i in range(3) for j in new]
+    factor = np.asarray(_values_of(model, mapping)[1])
+    u = mapping.mean + factor @ np.asarray(noise.weights[-9:])
+    moved = np.linalg.cholesky((factor @ factor.T)[np.ix_(weights, weights)])
+    below = None if mapping.below_diagonal is None else np.tril(moved, -1)
+    mapping = dataclasses.replace(
+        mapping, mean=mapping.mean[weights], log_diagonal=np.log(np.diag(moved)), below_diagonal=below
+    )
+    normals = np.linalg.solve(moved, u[weights] - mapping.mean)
+    latents = Units(model.units.mean[units], model.units.log_std[units])
+    return dataclasses.replace(model, mappings=(mapping,), units=latents), dataclasses.replace(
+        noise,
+        units=noise.units.reshape(-1, 2)[units].ravel(),
+        weights=jnp.concatenate([noise.weights[:-9], jnp.asarray(normals)]),
+    )
+
+
+@quickly
+def _bound_and_moments(model: Model, noise: Noise, batch: Batch):
+    gp = FunctionGP.of(model.weights.prepared().draw(noise), model.network)
+    terms, _ = elbo_terms(model, jax.tree.map(lambda n: n[None], noise), batch)
+    return elbo(terms), model.output.with_rows(batch).conditioned(gp, model.likelihood).moments(jnp.asarray(X_NEW))
+
+
+@pytest.mark.parametrize(("case", "q"), [("one GP", "full"), ("local output", "mean-field")])
+def test_order_of_the_hidden_units_changes_neither_bound_nor_predictions(case, q):
+    sizes, options = CASES[case]
+    weights = integrated_metagp(sizes, **options)
+    weights = weights if q == "full" else with_mappings(weights, _mean_field)
+    model = Model(weights, Dense(sizes), Gaussian(np.log(np.full(sizes[-1], 0.3))), Exact())
+    y = np.random.default_rng(2).standard_normal((len(X), sizes[-1]))
+    batch = Batch(jnp.asarray(X), jnp.asarray(y), jnp.ones(len(X)))
+    noise = noise_of(weights, len(X), seed=1)
+    other, moved = _permuted(weights, noise)
+    assert not np.allclose(other.units.mean, weights.units.mean)
+    found = _bound_and_moments(dataclasses.replace(model, weights=other), moved, batch)
+    _assert_same(found, _bound_and_moments(model, noise, batch), **ROUNDING)
+
+
+# --- the bound --------------------------------------------------------------------------------------------------------
+
+NOISE_STD = 0.15
+X_TINY = np.array([[-1.0], [-0.2], [0.4], [1.3]])
+Y_TINY = np.array([[-1.1], [-0.7], [0.9], [1.0]])
+
+
+def _tiny(mapping: str) -> Model:
+    """1-2-1: six units and seven weights."""
+    weights = integrated_metagp((1, 2, 1), mapping=mapping)
+    at_prior = Units(np.zeros((6, 2)), np.zeros((6, 2)))
+    return Model(dataclasses.replace(weights, units=at_prior), Dense((1, 2, 1)), Gaussian(np.log([NOISE_STD])), Exact())
+
+
+def _likelihoods(model: MetaGP, num_latent: int = 40_000, num_weight: int = 20) -> np.ndarray:
+    """p(y | w) for z and all seven weights from the prior, the mean over the weights for every z."""
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((num_latent, 6, 2))
+    # input and bias to the two hidden units, then these and their bias to the output
+    z_in, z_out = z[:, [0, 0, 1, 1, 2, 3, 4]], z[:, [2, 3, 2, 3, 5, 5, 5]]
+    source = model.mappings[0]
+
+    def rbf(a: np.ndarray, log_lengthscale: np.ndarray) -> np.ndarray:
+        return np.exp(-0.5 * np.sum(((a[:, :, None] - a[:, None]) / np.exp(log_lengthscale)) ** 2, axis=-1))
+
+    k = rbf(z_in, source.kernel_in.log_lengthscale) * rbf(z_out, source.kernel_out.log_lengthscale)
+    if model.output.group is None:  # the layers have GPs of their own
+        k[:, :4, 4:] = k[:, 4:, :4] = 0
+    noises = np.repeat([model.weight_noise.log_std, model.output.weight_noise.log_std], [4, 3])
+    scale = np.exp(model.log_scale[[0, 0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 0, 0, 1]])
+    covariance = np.outer(scale, scale) * (k + np.diag(np.exp(2 * noises)))
+    w = np.einsum("sab,sbj->saj", np.linalg.cholesky(covariance), rng.standard_normal((num_latent, 7, num_weight)))
+    w = w[..., None]
+    x, y = X_TINY[:, 0], Y_TINY[:, 0]
+    f = sum(np.tanh(w[:, j] * x + w[:, 2 + j]) * w[:, 4 + j] for j in range(2)) + w[:, 6]
+    return np.exp(stats.norm(0, NOISE_STD).logpdf(y - f).sum(axis=-1)).mean(axis=1)
+
+
+def _values(model: Model, noise: Noise) -> tuple[jax.Array, jax.Array]:
+    """The inner bound and the KL, a draw each."""
+    batch, prepared = Batch(jnp.asarray(X_TINY), jnp.asarray(Y_TINY), jnp.ones(4)), model.weights.prepared()
+
+    def one(own: Noise) -> tuple[jax.Array, jax.Array]:
+        draw = prepared.draw(own)
+        gp = FunctionGP.of(draw, model.network)
+        return model.output.bound(gp, model.likelihood, batch, own.rows)[0], sum(draw.kl().values())
+
+    inner, kl = jax.vmap(one)(noise)
+    return inner, kl + sum(model.weights.kl().values())
+
+
+def _normals(model: Model, count: int, seed: int) -> Noise:
+    rng, sizes = np.random.default_rng(seed), model.sizes()
+    shapes = (sizes.units,), (sizes.weights,), (sizes.spectral,), (4, 0)
+    return Noise(*[jnp.asarray(rng.standard_normal((count, *shape))) for shape in shapes])
+
+
+@quickly
+def _trained(model: Model, noise: Noise) -> Model:
+    """q(z) and q(u) fitted to the bound, one draw after the other."""
+
+    def q_of(m: Model) -> list:
+        units, (mapping,) = m.weights.units, m.weights.mappings
+        return [units.mean, units.log_std, mapping.mean, mapping.log_diagonal, mapping.below_diagonal]
+
+    optimiser = optax.adam(0.03)
+
+    def step(state: tuple, own: Noise) -> tuple:
+        q, moments = state
+
+        def loss(q: list) -> jax.Array:
+            inner, kl = _values(eqx.tree_at(q_of, model, q), own)
+            return jnp.mean(kl - inner)
+
+        change, moments = optimiser.update(jax.grad(loss)(q), moments)
+        return (optax.apply_updates(q, change), moments), None
+
+    first = [jnp.asarray(leaf) for leaf in q_of(model)]
+    batches = jax.tree.map(lambda n: n.reshape(len(n) // 8, 8, *n.shape[1:]), noise)
+    (q, _), _ = jax.lax.scan(step, (first, optimiser.init(first)), batches)
+    return eqx.tree_at(q_of, model, q)
+
+
+@pytest.mark.parametrize("mapping", ["global", "layer"])
+def test_integrated_bound_is_below_the_evidence_of_the_prior_of_everything(mapping):
+    model = _tiny(mapping)
+    likelihoods = _likelihoods(model.weights)
+    evidence = np.log(likelihoods.mean())
+    evidence_error = likelihoods.std() / np.sqrt(len(likelihoods)) / likelihoods.mean()
+    trained = _trained(model, _normals(model, 8 * 400, seed=1))
+    for q in (model, trained):
+        inner, kl = (np.asarray(part) for part in quickly(_values)(q, _normals(model, 4000, seed=2)))
+        error = np.hypot((inner - kl).std() / np.sqrt(4000), evidence_error)
+        assert (inner - kl).mean() < evidence + 4 * error
+    # so near that without the KL it would be none
+    assert (inner - kl).mean() > evidence - 3.5
+    assert inner.mean() > evidence + 4 * error
