@@ -22,7 +22,7 @@ from metaprior.baselines.gaussian import GaussianFunctions, GaussianPredictive
 from metaprior.baselines.scikit_kernel import KernelForScikit
 from metaprior.compilation import in_float64
 from metaprior.datasets import sinusoid
-from metaprior.estimators.regressor import START_NOISE
+from metaprior.estimators.base import START_NOISE
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2)) * [1.0, 5.0]

@@ -312,14 +312,14 @@ def verdicts_of(results):
 
 def test_every_method_is_judged_and_whole_by_nuts_alone():
     assert faithfulness.methods(CONFIG) == [
-        *(f"{own}, global" for own in ("NUTS", "full", "fitc", "diag", "pathwise")),
+        *(f"{own}, global" for own in ("NUTS", "integrated", "full", "fitc", "diag", "pathwise")),
         "NUTS, whole",
     ]
 
 
 def test_narrow_posteriors_are_told_with_their_size():
     found = verdicts_of(made(narrower=0.5))
-    assert len(found) == 2 * 2 + 4 * 3
+    assert len(found) == 2 * 2 + 5 * 3
     for claim, verdict in found.items():
         assert verdict.outcome == ("agrees" if claim.startswith("NUTS") else "worse"), claim
     ratio = next(v.evidence for claim, v in found.items() if claim.startswith("full, global: the mean"))

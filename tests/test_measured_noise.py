@@ -5,7 +5,7 @@ import pytest
 
 from metaprior.baselines import MetaNNRegressor, MFVIRegressor, measured_noise
 from metaprior.baselines.measured_noise import PART
-from metaprior.estimators.regressor import START_NOISE
+from metaprior.estimators.base import START_NOISE
 
 RNG = np.random.default_rng(0)
 

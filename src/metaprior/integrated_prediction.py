@@ -97,8 +97,17 @@ class IntegratedDraws(FunctionDraws):
         """Yield rows and values of f drawn from every row's own marginal, [S, rows, K]; all rows share the normals."""
         for rows, padded in self._padded():
             with in_float64():
-                f = _marginal_draws(self.posterior, jnp.asarray(padded), self._key(), self.num_draws)
+                f = _marginal_draws(self.posterior, jnp.asarray(padded), jnp.asarray(self._normals()), self.num_draws)
                 yield rows, np.asarray(f)[:, : rows.stop - rows.start]
+
+    def _normals(self) -> np.ndarray:
+        """Return normals for the values of f, [S below, values of each, K]: a lattice, more even than chance."""
+        num_outputs = len(self.model.network.wires[-1].outputs)
+        each = -(-self.num_draws // self.num_below)
+        size = 1 << (each * self.num_below - 1).bit_length()
+        seed = np.random.default_rng(np.asarray(self.key))
+        normals = ndtri(np.clip(qmc.Sobol(num_outputs, seed=seed).random(size), 1e-9, 1 - 1e-9))
+        return np.swapaxes(normals[: each * self.num_below].reshape(each, self.num_below, num_outputs), 0, 1)
 
     def coherent(self) -> "CoherentDraws":
         """Return functions drawn jointly over the rows."""
@@ -255,11 +264,9 @@ def _moments(posterior: ConditionedGP, x: Float[Array, "B D"]) -> tuple[Array, A
 
 
 @compiled
-def _marginal_draws(posterior: ConditionedGP, x: Float[Array, "B D"], key: Key[Array, ""], num_draws: int) -> Array:
-    num_below, num_outputs = posterior.alpha.shape[0], posterior.gp.prior.gram_out.shape[-1]
-    each = -(-num_draws // num_below)
-    normals = jax.random.normal(key, (num_below, each, num_outputs), jnp.float64)
-
+def _marginal_draws(
+    posterior: ConditionedGP, x: Float[Array, "B D"], normals: Float[Array, "S J K"], num_draws: int
+) -> Array:
     def one(own: tuple[ConditionedGP, Array]) -> Array:
         mean, covariance = own[0].moments(x)
         return mean + jnp.einsum("bkl,jl->jbk", small_cholesky(covariance), own[1])

@@ -148,7 +148,7 @@ class MultiTaskEstimator(MetaGPEstimator):
         """Return an estimator of one task with the parameters of this one."""
         names = self._single().get_params(deep=False)
         params = {name: value for name, value in self.get_params(deep=False).items() if name in names}
-        return self._single(**{**params, **changed})
+        return self._single(**{**params, "output_layer": "drawn", **changed})
 
     def _finished(self, task: Task, fit: Fit, index: int, seed: int) -> MetaGPEstimator:
         """Return the task's estimator, fitted: its own part of the fit with the shared parts."""
