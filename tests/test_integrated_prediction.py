@@ -240,12 +240,10 @@ def test_repeated_rows_as_inducing_rows_end_in_finite_answers():
     _assert_finite(MetaGPRegressor(**LOCAL, output_layer="inducing_rows"), *ODD["repeated rows"])
 
 
-ODD_MODELS = {
-    "mean-field below": {**SMALL, "mean_field_layers": (0,)},
-    "full, local below": {**LOCAL, "conditional": "full", "local_layers": (0, 1)},
-}
+def test_mean_field_layers_below_fit():
+    _assert_finite(MetaGPRegressor(**SMALL, mean_field_layers=(0,)), X, Y)
 
 
-@pytest.mark.parametrize("options", ODD_MODELS.values(), ids=ODD_MODELS)
-def test_every_way_to_the_layers_below_fits(options):
-    _assert_finite(MetaGPRegressor(**options), X, Y)
+def test_full_with_local_layers_below_is_refused():
+    with pytest.raises(ValueError, match="conditional: expected 'pathwise' with local layers below"):
+        MetaGPRegressor(**LOCAL, conditional="full", local_layers=(0, 1)).fit(X, Y)

@@ -100,10 +100,10 @@ def test_the_paper_s_network_for_images_can_be_written_down():
     model = MetaGPClassifier(mean_field_layers=[0], input_kernel="rbf", input_projection=2, **SMALL).fit(X, labels)
     weights = model.model_.weights
     assert [type(part) for part in weights.parts] == [MeanField, MetaGP]
-    assert weights.parts[1].local == (True,)
-    assert weights.layers == ((0,), (1,))
+    assert weights.parts[1].output.local
+    assert weights.layers == ((0,), ())
     assert metagp_of(weights) is weights.parts[1]
-    assert set(model.elbo_terms_) >= {"kl_w", "kl_z", "kl_u", "kl_V"}
+    assert set(model.elbo_terms_) >= {"kl_w", "kl_z", "kl_f", "kl_V"}
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 

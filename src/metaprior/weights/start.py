@@ -156,11 +156,6 @@ def _anchored(
         rows_in, rows_out = (np.repeat(side, len(aux)) for side in _all_weights(wires))
         every = np.tile(aux, (num_weights, 1))
         return Anchored.initial(kernels, (rows_in, rows_out), every, spec.latent_dim, rng, whole=False)
-    if aux is not None and spec.conditional.couples_rows:
-        raise ValueError(
-            "conditional: expected 'pathwise' with local layers below an integrated output layer; 'full' draws rows "
-            "jointly. Take local_layers=(-1,), or output_layer='drawn'."
-        )
     turn, rows_in, rows_out = _chosen_weights(spec.num_inducing, wires, rng, repeat=aux is not None)
     code_aux = None if aux is None else _spread_over_kinds(aux, turn, rng)
     return Anchored.initial(kernels, (rows_in, rows_out), code_aux, spec.latent_dim, rng, whole=False)
