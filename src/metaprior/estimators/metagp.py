@@ -172,8 +172,9 @@ class MetaGPEstimator(VariationalEstimator):
             raise ValueError(f"mean_field_layers: expected a layer to be left for the GP; got all {num_layers}.")
         spec = self._spec(problem, num_layers, others)
         wires = [network.wires[layer] for layer in others]
-        below = spec.local_layers is None or any(layer not in (-1, len(others) - 1) for layer in spec.local_layers)
-        if spec.integrated and spec.input_kernel is not None and below and spec.conditional.couples_rows:
+        chosen = spec.local_layers
+        local_below = chosen is None or any(layer not in (-1, len(others) - 1) for layer in chosen)
+        if spec.integrated and spec.input_kernel is not None and local_below and spec.conditional.couples_rows:
             raise ValueError(
                 "conditional: expected 'pathwise' with local layers below an integrated output layer; 'full' draws the "
                 "rows of a call jointly. Take local_layers=(-1,), or output_layer='drawn'."
