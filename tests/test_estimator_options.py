@@ -250,17 +250,23 @@ def test_an_unknown_period_starts_from_the_data():
 @pytest.mark.parametrize(
     ("kernel", "expected"),
     [
-        (kernels.RBF(), 0.35),
-        ("matern52", 0.35),
+        (kernels.RBF(), np.sqrt(2)),
+        ("matern52", np.sqrt(2)),
         (kernels.RBF(fixed=("lengthscale",)), 1.0),
         (kernels.RBF(3.0), 3.0 / X.std(axis=0)),
     ],
     ids=["usual", "by name", "fixed", "given"],
 )
-def test_the_lengthscale_of_an_input_kernel_starts_short_unless_it_is_given(kernel, expected):
+def test_the_lengthscale_of_an_input_kernel_starts_at_the_root_of_the_columns_unless_it_is_given(kernel, expected):
     model = MetaGPRegressor(**{**SMALL, "max_iter": 1, "learning_rate_init": 1e-12}, input_kernel=kernel).fit(X, Y)
     lengthscale = np.asarray(model.input_kernel_.lengthscale) / model.x_scale_
     np.testing.assert_allclose(lengthscale, np.broadcast_to(expected, lengthscale.shape), rtol=1e-5)
+
+
+def test_the_lengthscale_starts_short_where_every_weight_is_drawn():
+    options = {**SMALL, "max_iter": 1, "learning_rate_init": 1e-12, "output_layer": "drawn"}
+    model = MetaGPRegressor(**options, input_kernel="rbf").fit(X, Y)
+    np.testing.assert_allclose(np.asarray(model.input_kernel_.lengthscale) / model.x_scale_, 0.35, rtol=1e-5)
 
 
 def test_the_parts_of_an_input_kernel_start_at_one_unit():
