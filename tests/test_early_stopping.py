@@ -214,7 +214,8 @@ def test_point_weights_are_looked_at_from_the_first_stretch_on():
 @pytest.mark.parametrize("name", POINT)
 def test_the_prior_of_point_weights_counts_from_the_first_step_and_their_noise_is_free(name):
     model, start = getattr(baselines, f"{name}Regressor")(), jnp.zeros(())
-    assert model._recipe().kl_weight(start) == model._recipe().temperature(start) == 1
+    recipe = model._recipe(len(X))
+    assert recipe.kl_weight(start) == recipe.temperature(start) == 1
     free = model._taken(X, Y[:, 0])[2]
     assert np.array_equal(free.log_noise, np.zeros(1))  # where nothing is explained yet
     assert free.release_times().log_noise == 0

@@ -20,7 +20,7 @@ MAX_JITTER = 1e-1
 LARGEST_SILENT_JITTER = 1e-3
 #: Matrices up to this size are inverted block by block.
 LARGEST_BLOCKWISE = 128
-#: Matrices up to this size are multiplied whole.
+#: Triangular matrices up to this size are multiplied and inverted whole, larger ones by halves.
 LARGEST_WHOLE = 256
 
 
@@ -75,7 +75,9 @@ def _cosine_jvp(primals: tuple, tangents: tuple) -> tuple:
 # matrix after the other is no slower for matrices of this size.
 @sequential_vmap
 def _cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
-    return jnp.linalg.cholesky(matrix)
+    # LAPACK wants columns: the transpose of a symmetric matrix in rows is that, and nothing need be copied. One triangle
+    # is read; where the matrix is not positive, all of the answer is NaN.
+    return lax.linalg.cholesky(matrix.T, symmetrize_input=False)
 
 
 def _attempt(matrix: Float[Array, "M M"], jitter: Float[Array, ""]) -> Float[Array, "M M"]:
@@ -97,7 +99,7 @@ def jittered_cholesky(
 
     def failed(state: tuple) -> Array:
         factor, used = state
-        return ~jnp.all(jnp.isfinite(factor)) & (used < MAX_JITTER)
+        return ~jnp.isfinite(factor[-1, -1]) & (used < MAX_JITTER)
 
     def retry(state: tuple) -> tuple:
         first = float(jnp.finfo(matrix.dtype).eps)  # ten times no jitter would be none for ever
@@ -146,12 +148,17 @@ def _half(inverse: Float[Array, "M M"], dmatrix: Float[Array, "M M"], used: Arra
 def inverse_of_lower(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
     """Return L^-1 for a lower factor.
 
-    Small ones block by block: with inverted blocks of size b on the diagonal, two neighbours make one of size 2 b,
+    Large ones by halves: two thirds of the products of a triangular solve. Small ones block by block: with inverted blocks of size b on the diagonal, two neighbours make one of size 2 b,
     inv [[A, 0], [C, D]] = [[A^-1, 0], [-D^-1 C A^-1, D^-1]], all pairs at once in two products of whole matrices. Cost
     4 M^3 log2 M, in products alone: a call of BLAS waits for its threads, milliseconds where the cores are busy. In
     float64 the products of small matrices take ten times as long, and the call is quicker all the same.
     """
     size = factor.shape[-1]
+    if size > LARGEST_WHOLE:
+        half = size // 2
+        first, last = inverse_of_lower(factor[:half, :half]), inverse_of_lower(factor[half:, half:])
+        below = -last @ (factor[half:, :half] @ first)
+        return jnp.block([[first, jnp.zeros((half, size - half), factor.dtype)], [below, last]])
     if size > LARGEST_BLOCKWISE or factor.dtype == jnp.float64:
         return _solved_for_inverse(factor)
     inverse = jnp.diag(1 / jnp.diagonal(factor))
@@ -260,7 +267,7 @@ def _density_backward(kept: tuple, slope: Array) -> tuple:
     inverse_root = inverse_of_lower(factor)
     solved = inverse_root.T @ white
     by_covariance = 0.5 * (jnp.outer(solved, solved) - _gram_of_lower(inverse_root))
-    return slope * by_covariance, -slope * solved
+    return lax.optimization_barrier(slope * by_covariance), -slope * solved
 
 
 def _gram_of_lower(lower: Float[Array, "M M"]) -> Float[Array, "M M"]:

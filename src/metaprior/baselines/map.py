@@ -47,8 +47,8 @@ class PointEstimator(NormalPriorEstimator):
     early_stopping: bool | str = "auto"
     n_iter_no_change: int = 10
 
-    def _recipe(self) -> Recipe:
-        return super()._recipe()._replace(noise_starts=-1.0, noise_full=0.0, kl_starts=-1.0, kl_full=0.0)
+    def _recipe(self, num_rows: int) -> Recipe:
+        return super()._recipe(num_rows)._replace(noise_starts=-1.0, noise_full=0.0, kl_starts=-1.0, kl_full=0.0)
 
 
 @dataclass(eq=False, repr=False)

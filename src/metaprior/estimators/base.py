@@ -329,13 +329,17 @@ class TrainedEstimator(NetworkEstimator):
         """Whether a fit is one run of training and nothing else."""
         return True
 
-    def _recipe(self) -> Recipe:
-        """Return how training goes."""
+    def _recipe(self, num_rows: int) -> Recipe:
+        """Return how training on so many rows goes."""
         return Recipe(
             num_steps=int(self.max_iter),
-            learning_rate=self.learning_rate_init if self.optimizer is None else 1.0,
+            learning_rate=self._learning_rate(num_rows) if self.optimizer is None else 1.0,
             begins=WARM_BEGINS if self._going_on() else 0.0,
         )
+
+    def _learning_rate(self, num_rows: int) -> float:
+        """Return Adam's step size."""
+        return float(self.learning_rate_init)
 
     def _draws_a_step(self, num_rows: int) -> Draws:
         """Return how many rows and draws a step takes."""
@@ -344,7 +348,7 @@ class TrainedEstimator(NetworkEstimator):
     def _trained(
         self, model: Model, problem: Problem, seed: int, place: Place | None = None, recipe: Recipe | None = None
     ) -> Fit:
-        recipe = self._recipe() if recipe is None else recipe
+        recipe = self._recipe(len(problem.x)) if recipe is None else recipe
         draws = self._draws_a_step(len(problem.x))
         with self._computing():
             data, stop_when = self._split(problem, seed)
@@ -414,8 +418,8 @@ class TrainedEstimator(NetworkEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         expect_auto_or_whole("batch_size", self.batch_size)
-        rate, fraction = self.learning_rate_init, self.validation_fraction
-        expect("learning_rate_init", rate, "a positive number", is_number(rate) and rate > 0)
+        fraction = self.validation_fraction
+        self._check_learning_rate()
         expect("tol", self.tol, "a number of at least 0", is_number(self.tol) and self.tol >= 0)
         expect(
             "validation_fraction",
@@ -430,6 +434,11 @@ class TrainedEstimator(NetworkEstimator):
         expect("devices", self.devices, "None, a number of devices or 'all'", known)
         is_optax = self.optimizer is None or (hasattr(self.optimizer, "init") and hasattr(self.optimizer, "update"))
         expect("optimizer", self.optimizer, "an optax optimiser, or None for Adam", is_optax)
+
+
+    def _check_learning_rate(self) -> None:
+        rate = self.learning_rate_init
+        expect("learning_rate_init", rate, "a positive number", is_number(rate) and rate > 0)
 
 
 @dataclass(eq=False, repr=False)

@@ -12,7 +12,7 @@ from metaprior.output_layer import Exact, InducingRows, OutputLayer, PseudoObser
 #: The names of `output_layer`.
 REGIMES = ("auto", "exact", "inducing_rows", "pseudo_observations", "drawn")
 #: Rows times outputs up to which the exact regime is chosen, and the most that it can be asked for.
-EXACT_CHOSEN, EXACT_MOST = 512, 4000
+EXACT_CHOSEN, EXACT_MOST = 1200, 4000
 #: Rows up to which inducing rows are chosen; with more, pseudo-observations see the rows in batches.
 INDUCING_CHOSEN = 50_000
 #: Inducing rows for Gaussian noise, and for other likelihoods.

@@ -49,7 +49,7 @@ def trained_together(estimator: TrainedEstimator, jobs: Sequence[Job]) -> list[F
             [job.model for job in jobs],
             [job.data for job in jobs],
             [make_key(job.seed) for job in jobs],
-            recipe=estimator._recipe(),
+            recipe=estimator._recipe(most),
             draws=estimator._draws_a_step(most),
             optimiser=estimator.optimizer,
             listener=listener,

@@ -12,6 +12,10 @@ from metaprior.leaves import Leaf
 from metaprior.noise import random_rows
 
 
+#: Rows from which the ladder of sizes is finer.
+FINE_FROM = 512
+
+
 class Data(eqx.Module):
     """Rows padded to a size that is met often; `num_rows` of them, with their weights, are real."""
 
@@ -30,7 +34,13 @@ class Draws(NamedTuple):
 
 
 def padded_size(num_rows: int) -> int:
-    """Return the next size of a coarse ladder (two sizes an octave), so that growing data seldom recompile."""
+    """Return the next size of a coarse ladder, so that growing data seldom recompile: two sizes an octave, 8 from 512 on.
+
+    Large sizes are finer, for there a step costs more than a compilation, and rows that weigh nothing cost as others do.
+    """
+    if num_rows > FINE_FROM:
+        width = 2 ** ((num_rows - 1).bit_length() - 4)
+        return -(-num_rows // width) * width
     size = 16
     while size < num_rows:
         size = size * 3 // 2 if (size & (size - 1)) == 0 else size * 4 // 3

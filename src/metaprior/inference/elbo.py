@@ -42,7 +42,11 @@ def _integrated_terms(model: Model, noise: Noise, batch: Batch) -> tuple[dict[st
         bound, kl = drawn.output.bound(FunctionGP.of(draw, drawn.network), drawn.likelihood, batch, own.rows)
         return bound, {**draw.kl(), **kl}, jnp.maximum(prepared.jitter, draw.jitter)
 
-    bounds, kls, jitters = jax.vmap(one)(noise)
+    if jax.tree.leaves(noise)[0].shape[0] == 1:
+        # one draw needs no batch: a loop of one matrix costs copies of it
+        bounds, kls, jitters = one(jax.tree.map(lambda leaf: leaf[0], noise))
+    else:
+        bounds, kls, jitters = jax.vmap(one)(noise)
     terms = {"log_likelihood": jnp.mean(bounds), **model.kl()}
     for name, values in kls.items():
         terms[name] = terms.get(name, 0) + jnp.mean(values)

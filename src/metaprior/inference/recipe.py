@@ -11,24 +11,34 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.leaves import Leaf
 
 
 class Settling(NamedTuple):
-    """When a run has converged: its bound, averaged over a hundred steps, rises by less than so many nats.
+    """When a run has converged: its bound, averaged over a window of steps, rises by less than so many nats.
 
     Then the learning rate falls, over the last part of the recipe, and the run ends: however many steps it was given,
     it takes about those that it needs.
     """
 
-    per_row: float = 0.003
-    least: float = 0.5
+    window: int = 50
+    per_row: float = 0.002
+    least: float = 0.3
     patience: int = 2
 
+    def flat_at(self, bound: np.ndarray, num_rows: int) -> int | None:
+        """Return the first step at which the bound was flat, None where that is still to come."""
+        count = len(bound) // self.window
+        means = np.mean(bound[: count * self.window].reshape(count, self.window), axis=1).tolist()
+        looks = (seen for seen in range(1, count + 1) if self.is_flat(means[:seen], num_rows))
+        first = next(looks, None)
+        return None if first is None else first * self.window
+
     def is_flat(self, means: Sequence[float], num_rows: int) -> bool:
-        """Return whether the means of the last hundreds of steps no longer rise."""
+        """Return whether the means of the last windows no longer rise."""
         if len(means) < self.patience + 2:
             return False
         rise = max(means[-self.patience :]) - max(means[: -self.patience])
@@ -67,8 +77,15 @@ class Recipe(NamedTuple):
         return self.learning_rate * shape * ramp(progress, self.begins - 1e-3, self.begins + 0.02)
 
 
-#: Everything at once: for bounds that need no order.
-ALL_AT_ONCE = {"noise_starts": -2.0, "noise_full": -1.0, "kl_starts": -2.0, "kl_full": -1.0}
+#: Everything at once, and half of the run for the falling rate: for bounds that need no order.
+ALL_AT_ONCE = {
+    "noise_starts": -2.0,
+    "noise_full": -1.0,
+    "kl_starts": -2.0,
+    "kl_full": -1.0,
+    "decay_starts": 0.5,
+    "final_rate": 0.02,
+}
 
 
 def ramp(progress: Array, start: Leaf | float, end: Leaf | float) -> Float[Array, ""]:

@@ -338,18 +338,11 @@ def _settled(
 
 def _flat_at(program: _Program, runs: Sequence[Run], settling: Settling) -> int | None:
     """Return the first step at which the bounds of all runs were flat, None where that is still to come."""
-    found = []
-    for run, num_rows in zip(runs, program.num_rows(), strict=True):
-        bound = joined(run.history)["elbo"]
-        means = [
-            float(np.mean(bound[start : start + STRETCH])) for start in range(0, len(bound) - STRETCH + 1, STRETCH)
-        ]
-        looks = (count for count in range(1, len(means) + 1) if settling.is_flat(means[:count], num_rows))
-        first = next(looks, None)
-        if first is None:
-            return None
-        found.append(first * STRETCH)
-    return max(found)
+    found = [
+        settling.flat_at(joined(run.history)["elbo"], num_rows)
+        for run, num_rows in zip(runs, program.num_rows(), strict=True)
+    ]
+    return None if None in found else max(step for step in found if step is not None)
 
 
 class _Kept:

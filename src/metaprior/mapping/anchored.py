@@ -22,7 +22,7 @@ from metaprior.mapping.weight_noise import WeightNoise
 from metaprior.numerics import grid_cross_entropy
 
 #: Standard deviation of q(u) at the start; the prior's is about 1.
-INITIAL_STD = 0.1
+INITIAL_STD = 0.03
 #: Anchors up to which q(u) has a full covariance.
 FULL_COVARIANCE = 64
 

@@ -44,9 +44,11 @@ class Exact(OutputLayer):
     def _observed(self, gp: FunctionGP, likelihood: Likelihood, batch: Batch) -> tuple[OutputRows, Array, Array, Array]:
         """Return the rows, the covariance of y, y less its mean, and which entries are real."""
         rows, num_outputs = gp.rows(batch.x), gp.prior.num_outputs
-        real = jnp.tile(jnp.asarray(batch.weight > 0, rows.phi.dtype), num_outputs)
+        own = jnp.asarray(batch.weight > 0, rows.phi.dtype)
+        # activations of 0 have a covariance of 0 with everything
+        rows, real = rows._replace(phi=rows.phi * own[:, None]), jnp.tile(own, num_outputs)
         noise = jnp.repeat(noise_of(likelihood), batch.x.shape[0]) ** 2
         spread = jnp.where(real > 0, noise / jnp.maximum(jnp.tile(batch.weight, num_outputs), 1e-30), 1.0)
-        covariance = gp.prior.covariance(rows, rows) * real * real[:, None] + jnp.diag(spread)
+        covariance = gp.prior.covariance(rows, rows) + jnp.diag(spread)
         y = jnp.where(real > 0, by_output(jnp.asarray(batch.y)), 0)
         return rows, covariance, (y - gp.prior.mean(rows).ravel()) * real, real

@@ -42,6 +42,12 @@ from metaprior.units import Units
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
 
 
+#: The least scale of a local output layer's weights, whose prior is log-uniform from there. The bias alone is the exact
+#: GP of the input kernel; the hidden units join it where the evidence gains more than the few nats that this costs.
+#: Without it a trend that gains a tenth of a nat is let in, and extrapolation pays for it.
+LEAST_SCALE = 1e-3
+
+
 class OutputWeights(eqx.Module):
     """The prior of an integrated output layer; `group` is the mapping below that it shares its GP with, or None."""
 
@@ -116,9 +122,14 @@ class MetaGP(WeightModel):
         return mapping.posterior(root), used
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the parts of z, of v at free codes and, where there is one, of V."""
+        """Return the parts of z, of v at free codes, of V and of a local output layer's scale, where there are such.
+
+        The last is the cost of a point under a log-uniform prior.
+        """
         free = [m.kl() for m in self.mappings if isinstance(m, Mapping)]
         parts = {"kl_z": self.units.kl()} | ({"kl_u": sum(free, jnp.zeros(()))} if free else {})
+        if self.output is not None and self.output.local:
+            parts["kl_scale"] = jnp.maximum(self.log_scale[self.output.layer, 0] - np.log(LEAST_SCALE), 0)
         return parts | ({"kl_V": self.input_map.kl()} if self.input_map.means else {})
 
     @property
