@@ -158,6 +158,8 @@ def test_dense_pushes_activations_with_the_bias_last():
         ({"input_kernel": RBF(), "local_layers": (0, 2)}, ((1,), (0, 2)), (False, True)),
         ({"input_kernel": RBF(), "local_layers": (1,), "mapping": "layer"}, ((0,), (1,), (2,)), (False, True, False)),
         ({"local_layers": (1,)}, ((0, 1, 2),), (False,)),
+        ({"mapping": "output"}, ((0, 1), (2,)), (False, False)),
+        ({"input_kernel": RBF(), "local_layers": (1, 2), "mapping": "output"}, ((0,), (1,), (2,)), (False, True, True)),
     ],
 )
 def test_layers_share_a_mapping_with_those_of_their_kind(options, groups, local):
@@ -167,7 +169,7 @@ def test_layers_share_a_mapping_with_those_of_their_kind(options, groups, local)
 def test_layer_groups_refuse_layers_and_mappings_that_are_not_there():
     with pytest.raises(ValueError, match="the network has 3 layers"):
         layer_groups(3, MetaGPSpec(input_kernel=RBF(), local_layers=(3,)))
-    with pytest.raises(ValueError, match="expected 'global' .* or 'layer'"):
+    with pytest.raises(ValueError, match="expected 'global' .*'layer' .* or 'output'"):
         layer_groups(3, MetaGPSpec(mapping="network"))
 
 

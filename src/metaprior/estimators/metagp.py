@@ -391,8 +391,8 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
     input_kernel : Kernel or str, default=None
         Kernel on the input that modulates the weights (MetaGP-local); None is the global MetaGP. A `Periodic`
         kernel without a period finds its own in the spectrum of the data.
-    mapping : {"global", "layer"}, default="global"
-        One GP for all layers, or one a layer.
+    mapping : {"global", "layer", "output"}, default="global"
+        One GP for all layers, one per layer, or one for the output layer and one for all layers below it.
     conditional : {"pathwise", "fitc", "diag", "full"} or Conditional, default="pathwise"
         How weights are drawn given latents and inducing values.
     input_projection : int or Projection, default=None

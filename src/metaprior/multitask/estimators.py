@@ -5,20 +5,22 @@ task, which answers for it.
 """
 
 import abc
+import dataclasses
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
+import jax
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
-from metaprior.estimators.base import WARM_BEGINS, as_numpy
+from metaprior.estimators.base import as_numpy
 from metaprior.estimators.checks import expect
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.metagp import MetaGPEstimator
+from metaprior.estimators.regime import REGIMES
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.inference import Fit
-from metaprior.inference.gauss_newton import gauss_newton
 from metaprior.likelihoods import Bernoulli, Categorical
 from metaprior.model import Model
 from metaprior.multitask.start import likelihood_start, private_start
@@ -27,18 +29,13 @@ from metaprior.multitask.tasks import (
     Task,
     check_name,
     named_tasks,
-    num_inducing_of,
     side_by_side,
     started_alike,
     together,
 )
 from metaprior.prediction import Predictive
-from metaprior.weights.multitask import Shared, joined, split
-
-#: Steps of Gauss-Newton that an adaptation begins with; three are enough where the network's units are known.
-NEWTON_STEPS = 5
-#: The steps of a run whose end the optimiser's part of an adaptation is: few steps begin late, where they are small.
-WHOLE_RUN = 1000
+from metaprior.weights import MetaGP
+from metaprior.weights.multitask import joined, split
 
 
 @dataclass(eq=False, repr=False)
@@ -49,11 +46,6 @@ class MultiTaskEstimator(MetaGPEstimator):
 
     _: KW_ONLY
     adapt_iter: int = 300
-
-    @property
-    def _is_integrated(self) -> bool:
-        """Tasks share latents and draw all weights."""
-        return False
 
     def fit(self, tasks: Any) -> Self:
         """Fit all tasks together.
@@ -84,7 +76,7 @@ class MultiTaskEstimator(MetaGPEstimator):
 
     def _keep_tasks(self, fit: Fit, opened: dict[Name, Task], seed: int) -> None:
         """Keep the shared parts, every task's own estimator, and how the ELBO went."""
-        self.shared_: Shared = as_numpy(fit.model).weights.common  # type: ignore[attr-defined]
+        self.shared_: MetaGP = as_numpy(fit.model).weights.common  # type: ignore[attr-defined]
         self.tasks_ = list(opened)
         self.estimators_ = {name: self._finished(task, fit, i, seed) for i, (name, task) in enumerate(opened.items())}
         self.n_iter_, self.elbo_history_ = fit.num_steps, fit.history["elbo"]
@@ -92,6 +84,9 @@ class MultiTaskEstimator(MetaGPEstimator):
 
     def adapt(self, task: Name, X: Any, y: Any) -> Self:
         """Learn a new task by its private parts alone; the shared parts and all other tasks stay as they are.
+
+        Given the shared parts, the posterior of the task's functions is a linear solve; at most `adapt_iter` steps of
+        the optimiser move the task's hyper-parameters, and end when the bound is flat.
 
         Parameters
         ----------
@@ -113,49 +108,37 @@ class MultiTaskEstimator(MetaGPEstimator):
         self._bring_to_terms(task, opened)
         opened.in_units(self.x_offset_, self.x_scale_)
         seed = self._seed()
-        # rows that are held out to end the run may not be solved for
-        solved = 0 if self._holds_out(len(opened.problem.x)) else min(NEWTON_STEPS, int(self.adapt_iter) - 1)
-        trainer = self._of_one(max_iter=int(self.adapt_iter) - solved)
-        model, recipe = self._start_of(opened, seed, solved), trainer._recipe()
-        if solved:
-            recipe = recipe._replace(begins=max(WARM_BEGINS, 1 - recipe.num_steps / WHOLE_RUN))
-        fit = trainer._trained(model, side_by_side([opened]), seed, recipe=recipe)
-        fit = fit._replace(num_steps=fit.num_steps + solved)
+        trainer = self._of_one(max_iter=int(self.adapt_iter))
+        fit = trainer._trained(self._start_of(opened, seed), side_by_side([opened]), seed)
         self.estimators_ = {**self.estimators_, task: self._finished(opened, fit, 0, seed)}
         return self
 
-    def _start_of(self, task: Task, seed: int, solved: int) -> Model:
-        """Return the model of a new task alone, of which training moves the private parts only.
-
-        Given all else, q(v) is nearly a linear problem: so many steps of Gauss-Newton, and little is left to train.
-        """
+    def _start_of(self, task: Task, seed: int) -> Model:
+        """Return the model of a new task alone, of which training moves the private parts only."""
         known = [self.estimators_[name].model_ for name in self.tasks_]
-        starter = self._of_one(num_inducing=num_inducing_of(known[0]))
+        starter = self._of_one()
         starter.x_scale_ = self.x_scale_
-        fresh = starter._started(task.problem, seed)
-        private = private_start(fresh.weights, [model.weights for model in known])
+        fresh: Any = starter._started(task.problem, seed)
+        private = private_start(split(fresh.weights)[1], [split(model.weights)[1] for model in known])
         likelihood = likelihood_start(fresh.likelihood, [model.likelihood for model in known])
-        own = Model(joined(self.shared_, private), fresh.network, likelihood)
-        if solved:
-            own = gauss_newton(own, task.problem.x_unit, task.problem.targets, solved, seed)
-        alone = together([own])
-        return Model(alone.weights.with_shared_held(), alone.network, alone.likelihood)  # type: ignore[attr-defined]
+        alone: Any = together([Model(joined(self.shared_, private), fresh.network, likelihood, fresh.output)])
+        return dataclasses.replace(alone, weights=alone.weights.with_shared_held())
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _of_one(self, **changed: Any) -> MetaGPEstimator:
-        """Return an estimator of one task with the parameters of this one."""
+        """Return an estimator of one task with the parameters of this one; its output layer has a GP of its own."""
         names = self._single().get_params(deep=False)
         params = {name: value for name, value in self.get_params(deep=False).items() if name in names}
-        return self._single(**{**params, "output_layer": "drawn", **changed})
+        own = {"mapping": "output" if self.mapping == "global" else self.mapping, "uncertain_hypers": False}
+        return self._single(**{**params, **own, **changed})
 
     def _finished(self, task: Task, fit: Fit, index: int, seed: int) -> MetaGPEstimator:
         """Return the task's estimator, fitted: its own part of the fit with the shared parts."""
-        model = as_numpy(fit.model)
-        _, private = split(model.weights.task(index))  # type: ignore[attr-defined]
-        likelihood = model.likelihood.task(index)  # type: ignore[attr-defined]
-        own = Model(joined(self.shared_, private), model.network, likelihood)
+        model: Any = as_numpy(fit.model)
+        private, likelihood = jax.tree.map(lambda leaf: leaf[index], (model.weights.private, model.likelihood))
+        own = Model(joined(self.shared_, private), model.network, likelihood, model.output.task(index))
         task.estimator._keep(fit._replace(model=own), seed)
         return task.estimator
 
@@ -173,14 +156,44 @@ class MultiTaskEstimator(MetaGPEstimator):
             "warm_start", self.warm_start, "False with several tasks (a new one joins by `adapt`)", not self.warm_start
         )
         expect("n_restarts", self.n_restarts, "0 with several tasks", self._is_one_run)
-        kind = getattr(self, "likelihood", None)
-        expect("likelihood", kind, "one with a function a target, with several tasks", kind != "heteroscedastic")
         for name in ("mean_field_layers", "residual_layers"):
             layers = getattr(self, name)
             expect(name, layers, "None with several tasks (all their weights are the GP's)", layers is None)
+        self._check_output_layer()
+
+    def _check_output_layer(self) -> None:
+        """Say so where a task's output layer cannot be integrated, or where more than that would be private."""
+        expect(
+            "uncertain_hypers",
+            self.uncertain_hypers,
+            "'auto' or False with several tasks, whose hyper-parameters are point estimates",
+            self.uncertain_hypers is not True,
+        )
+        regimes = " or ".join(f"'{name}'" for name in REGIMES if name != "drawn")
+        instead = f"for weights that are all drawn fit a {self._single.__name__} for every task"
+        expect(
+            "output_layer",
+            self.output_layer,
+            f"{regimes} with several tasks, whose output layers are integrated ({instead})",
+            self.output_layer != "drawn",
+        )
+        expect(
+            "conditional",
+            self.conditional,
+            f"'pathwise' or 'full' with several tasks, whose output layers are integrated ({instead})",
+            self._is_integrated,
+        )
+        num_layers = len(np.atleast_1d(np.asarray(self.hidden_layer_sizes))) + 1
+        local = self._layers_named("local_layers", self.local_layers, num_layers)
+        expect(
+            "local_layers",
+            self.local_layers,
+            "None or (-1,) with several tasks: the layers below the last are shared, and the input kernel is not",
+            local is None or set(local) <= {num_layers - 1},
+        )
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
-        return [*super()._whole_numbers(), ("adapt_iter", 1)]
+        return [*super()._whole_numbers(), ("adapt_iter", 0)]
 
     def estimator(self, task: Name) -> Any:
         """Return the fitted `MetaGPRegressor` (or `MetaGPClassifier`) that answers for a task."""
@@ -293,11 +306,11 @@ class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  #
         return self.estimator(task).predict(X, return_std=return_std)
 
     def _set_terms(self, tasks: list[Task]) -> None:
-        self.n_outputs_ = tasks[0].problem.num_functions
+        self.n_outputs_ = tasks[0].problem.targets.shape[1]
 
     def _bring_to_terms(self, name: Name, task: Task) -> None:
         super()._bring_to_terms(name, task)
-        _expect_number(name, "targets", self.n_outputs_, task.problem.num_functions)
+        _expect_number(name, "targets", self.n_outputs_, task.problem.targets.shape[1])
 
 
 @dataclass(eq=False, repr=False)

@@ -34,7 +34,8 @@ class MetaGPSpec:
     """What defines a MetaGP prior, before it meets a network.
 
     `kernel_in` and `kernel_out` act on a unit's latent; `input_kernel` None is the global model; `local_layers` are the
-    layers that have it (negative numbers from the end; None: all); `mapping` is "global" (one GP) or "layer".
+    layers that have it (negative numbers from the end; None: all); `mapping` is "global" (one GP), "layer"
+    (one per layer) or "output" (one for the output layer and one for all layers below).
     `integrated` leaves the output layer to be integrated out, and anchors the codes of the layers below; with
     `local_noise` the weight noise of a local output layer follows the input kernel.
     """
@@ -65,10 +66,16 @@ def layer_groups(num_layers: int, spec: MetaGPSpec) -> tuple[tuple[tuple[int, ..
     local = {layer % num_layers for layer in chosen} if spec.input_kernel is not None else set()
     if spec.mapping == "layer":
         return tuple((layer,) for layer in range(num_layers)), tuple(layer in local for layer in range(num_layers))
-    if spec.mapping != "global":
-        raise ValueError(f"mapping: expected 'global' (one GP) or 'layer' (one a layer); got {spec.mapping!r}.")
-    groups = [tuple(layer for layer in range(num_layers) if (layer in local) is kind) for kind in (False, True)]
-    return tuple(g for g in groups if g), tuple(kind for g, kind in zip(groups, (False, True), strict=True) if g)
+    if spec.mapping not in ("global", "output"):
+        raise ValueError(
+            "mapping: expected 'global' (one GP), 'layer' (one per layer) or 'output' (one for the output layer and "
+            f"one for all layers below); got {spec.mapping!r}."
+        )
+    last = num_layers - 1
+    others = range(last) if spec.mapping == "output" else range(num_layers)
+    groups = [(tuple(layer for layer in others if (layer in local) is kind), kind) for kind in (False, True)]
+    groups += [((last,), last in local)] if spec.mapping == "output" else []
+    return tuple(g for g, _ in groups if g), tuple(kind for g, kind in groups if g)
 
 
 def initial_metagp(spec: MetaGPSpec, wires: Sequence[Wire], inputs: np.ndarray, rng: np.random.Generator) -> MetaGP:
