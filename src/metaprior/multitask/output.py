@@ -39,9 +39,11 @@ class TasksOutput(OutputLayer):
         own = jax.tree.map(lambda leaf: leaf[index], self.parts)
         if self.rows is None:
             return own
-        batch = jax.tree.map(lambda leaf: np.asarray(leaf)[index], self._by_task(self.rows.value))
-        real = batch.weight > 0
-        data = make_data(batch.x[real], batch.y[real], batch.weight[real], batch.x.dtype.type)
+        table: Batch = self.rows.value
+        # in NumPy: outside of a computation JAX would round to float32
+        x, y = (np.split(np.asarray(columns), self.num_tasks, axis=1)[index] for columns in (table.x, table.y))
+        real = (table.weight > 0) & ~np.any(np.isnan(y), axis=1)
+        data = make_data(x[real], y[real], np.asarray(table.weight)[real], x.dtype.type)
         return own.with_rows(Batch(data.x, data.y, data.weight))
 
     def bound(
