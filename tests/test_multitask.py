@@ -21,7 +21,7 @@ from metaprior.mapping import Full, Pathwise
 from metaprior.model import Model
 from metaprior.multitask import MultiTaskClassifier, MultiTaskRegressor
 from metaprior.multitask.start import likelihood_start, private_start
-from metaprior.multitask.tasks import together
+from metaprior.multitask.tasks import Task, started_alike, together
 from metaprior.networks import Dense
 from metaprior.noise import make_key, sample_noise, sample_shared_noise
 from metaprior.output_layer import Exact, InducingRows, PseudoObservations
@@ -410,6 +410,20 @@ def test_two_classes_in_all_tasks_take_one_function():
     assert model.predict_proba(PLANES[1][0], task="only").shape == (25, 2)
 
 
+@pytest.mark.parametrize("regime", ["inducing_rows", "pseudo_observations"])
+def test_a_short_task_has_as_many_inducing_rows_as_the_longest(regime):
+    """Its own rows are all among them, the others are copies, a little off."""
+    starter = MultiTaskRegressor(**{**SMALL, "input_kernel": "rbf", "output_layer": regime})._of_one()
+    tasks = [Task.opened(clone(starter), *wave(0.5, num_rows)) for num_rows in (20, 5)]
+    for task in tasks:
+        task.in_units(np.zeros(1), np.ones(1))
+    long, short = (model.output.points for model in started_alike(starter, tasks, 0))
+    assert long.shape == short.shape == (20, 1)
+    assert set(tasks[1].problem.x_unit[:, 0]) <= set(short[:, 0])
+    distance = np.abs(short - tasks[1].problem.x_unit[:, 0]).min(axis=1)
+    assert 0 < distance.max() < 0.1
+
+
 @pytest.mark.slow
 def test_batches_early_stopping_and_several_targets_go_through():
     x, y = WAVES["slow"]
@@ -450,6 +464,21 @@ def test_a_loaded_model_adapts_as_the_saved_one_would(tmp_path):
     assert np.array_equal(
         twin.adapt("new", *NEW).predict(TEST, task="new"), model.adapt("new", *NEW).predict(TEST, task="new")
     )
+
+
+def test_a_file_of_tasks_whose_weights_are_all_drawn_says_what_to_do(waves, tmp_path):
+    """Older versions kept what is shared in a class of its own."""
+    path = tmp_path / "old.metaprior"
+    waves.save(path)
+    header, arrays = saving._read(path)
+    content = json.loads(header["content"])
+    shared = content["estimator"]["state"]["shared_"]
+    shared["class"] = "metaprior.weights.multitask:Shared"
+    text = json.dumps(content)
+    header |= {"content": text, "sha256": saving._digest(text, arrays)}
+    path.write_bytes(to_bytes(arrays, metadata=header))
+    with pytest.raises(ValueError, match="tasks no longer draw the weights of their output layers: fit them again"):
+        metaprior.load(path)
 
 
 def test_parameters_clone_and_the_fitted_model_pickles(waves):
@@ -547,3 +576,20 @@ def test_a_new_sinusoid_is_learned_in_a_tenth_of_the_steps(seed):
         model.set_params(adapt_iter=num_steps).adapt("new", *new)
         assert model.estimator("new").n_iter_ == num_steps
         assert rmse(model.predict(x, task="new"), y) < 1.02 * rmse(scratch.predict(x), y)
+
+
+@pytest.mark.slow
+def test_a_new_combination_of_known_features_is_learned_from_few_rows():
+    """Without an input kernel what tasks share is the features: eight tasks teach them, twelve rows combine them."""
+    rng = np.random.default_rng(0)
+    directions, shifts, weights = 2 * rng.standard_normal((3, 3)), rng.standard_normal(3), rng.standard_normal((9, 3))
+
+    def combined(number, num_rows):
+        x = rng.uniform(-1.5, 1.5, (num_rows, 3))
+        return x, np.tanh(x @ directions + shifts) @ weights[number] + 0.05 * rng.standard_normal(num_rows)
+
+    model = MultiTaskRegressor(random_state=0, adapt_iter=0).fit([combined(number, 60) for number in range(8)])
+    new, (x, y) = combined(8, 12), combined(8, 500)
+    model.adapt("new", *new)
+    scratch = MetaGPRegressor(random_state=0).fit(*new)
+    assert rmse(model.predict(x, task="new"), y) < 0.5 * rmse(scratch.predict(x), y)

@@ -218,7 +218,7 @@ class MultiTaskEstimator(MetaGPEstimator):
         return self.estimator(task).predict_distribution(X)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, task: Name) -> np.ndarray:  # type: ignore[override]
-        """Draw functions of a task, coherent over the rows of X; with one `random_state` tasks share their latents.
+        """Draw functions of a task, coherent over the rows of X; with one `random_state` tasks share what is below.
 
         Returns
         -------
@@ -244,23 +244,34 @@ class MultiTaskEstimator(MetaGPEstimator):
 
 @dataclass(eq=False, repr=False)
 class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  # type: ignore[misc]
-    """Regression on several related tasks by networks that share their unit latents.
+    """Regression on several related tasks by networks that share everything below their output layers.
 
-    Unit latents, code kernels and the layers' scales are learned from all tasks; mapping, weight noise, input kernel
-    (and projection) and observation noise are each task's own. Inputs are standardised over all tasks together,
-    targets task by task; everything given or answered is in the units of the data.
+    Unit latents, the weights below the output layer, code kernels and the layers' scales are learned from all tasks.
+    The output layer, integrated out, its weight noise, the input kernel (and projection) and the observation noise are
+    each task's own. Inputs are standardised over all tasks together, targets task by task; everything given or answered
+    is in the units of the data.
 
     Parameters that are not named here are those of `metaprior.MetaGPRegressor`; `warm_start` must stay False,
-    `n_restarts` 0, `mean_field_layers` and `residual_layers` None.
+    `n_restarts` 0, `mean_field_layers` and `residual_layers` None, and `conditional` "pathwise" or "full".
 
     Parameters
     ----------
     adapt_iter : int, default=300
-        Steps when a new task is adapted to: five of Gauss-Newton on q(u), then the optimiser's.
+        Steps of the optimiser at most when a new task is adapted to; they move its hyper-parameters (and its
+        pseudo-observations) alone. With 0 the new task is a linear solve, with the hyper-parameters at the mean of the
+        tasks of the fit.
     max_iter : int, default=3000
-        Steps of the optimiser when tasks are fitted together.
+        Steps of the optimiser at most when tasks are fitted together; training ends when the bound no longer rises.
+    output_layer : {"auto", "exact", "inducing_rows", "pseudo_observations"}, default="auto"
+        How the output layers are integrated. All tasks of a fit have the same regime, by the size of the longest task.
+    mapping : {"global", "layer", "output"}, default="global"
+        One GP for all layers below the output layers, or one per layer; the output layers always have their own.
+    local_layers : sequence of int, default=None
+        None or (-1,): the input kernel is each task's own and cannot reach the layers that are shared.
+    uncertain_hypers : bool or "auto", default="auto"
+        Must not be True: hyper-parameters of several tasks are point estimates.
     batch_size : int or "auto", default="auto"
-        Rows of every task in a step; "auto" is all of them up to 512 rows of the longest task, then 256.
+        Rows of every task in a step, by the size of the longest task.
 
     Attributes
     ----------
@@ -268,10 +279,10 @@ class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  #
         The fitted estimator of every task; its ELBO is that of the fit or of the adaptation it came from.
     tasks_ : list
         The names of the tasks that were fitted together.
-    shared_ : metaprior.weights.multitask.Shared
-        The shared parts: unit latents, scales, code kernels.
+    shared_ : metaprior.weights.MetaGP
+        The shared parts, a model with holes in the places of the private ones.
     elbo_history_, elbo_terms_, n_iter_ :
-        Of the joint fit, as for `MetaGPRegressor`; `kl_u` is the sum over tasks.
+        Of the joint fit, as for `MetaGPRegressor`; `kl_z` and `kl_u` are of the shared parts and count once.
 
     Examples
     --------
@@ -315,7 +326,7 @@ class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  #
 
 @dataclass(eq=False, repr=False)
 class MultiTaskClassifier(MultiTaskEstimator, ClassifierPart, MetaGPEstimator):  # type: ignore[misc]
-    """Classification on several related tasks by networks that share their unit latents.
+    """Classification on several related tasks by networks that share everything below their output layers.
 
     The classes are those of all tasks of the fit; a task may lack some of them. Labels that correspond to one another
     should have one name in all tasks. What is shared and what is private: see `MultiTaskRegressor`. Parameters that
