@@ -231,8 +231,8 @@ def _ratio(results: Results, over: tuple[str, str], under: tuple[str, str]) -> S
 ITEM = Item(
     title="Appendix figure: multi-task learning",
     claim=(
-        "Four sinusoids share unit latents, the weights below the output layer and the code kernels. A new frequency is "
-        "learned by its private parts alone (output layer, input kernel, noise), in few steps."
+        "Four sinusoids share unit latents, the weights below the output layer and the code kernels. A new frequency "
+        "is learned by its private parts alone (output layer, input kernel, noise), in few steps."
     ),
     presets=PRESETS,
     methods=methods,
@@ -241,10 +241,10 @@ ITEM = Item(
     judge=judge,
     notes=(
         "Frequencies, 100 rows on [-2, 2] and noise 0.1 are ours. The output layer is integrated: an adaptation of 0 "
-        "steps is a linear solve with the hyper-parameters at the mean of the known tasks and the period at the peak of "
-        "the new data's spectrum. Every number of steps is the most that a run of its own may take; a run ends when its "
-        "bound is flat (`steps_taken`, of the longest). `steps_needed` is the shortest run from which on the RMSE stays "
-        "within 5 % of that of the longest run from scratch, among the numbers of steps that were tried. The steps of "
-        "the joint fit are not counted."
+        "steps is a linear solve with the hyper-parameters at the mean of the known tasks and the period at the peak "
+        "of the new data's spectrum. Every number of steps is the most that a run of its own may take; a run ends when "
+        "its bound is flat (`steps_taken`, of the longest). `steps_needed` is the shortest run from which on the RMSE "
+        "stays within 5 % of that of the longest run from scratch, among the numbers of steps that were tried. The steps "
+        "of the joint fit are not counted."
     ),
 )

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
-from metaprior.estimators.base import as_numpy
+from metaprior.estimators.base import WARM_BEGINS, as_numpy
 from metaprior.estimators.checks import expect
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.metagp import MetaGPEstimator
@@ -36,6 +36,10 @@ from metaprior.multitask.tasks import (
 from metaprior.prediction import Predictive
 from metaprior.weights import MetaGP
 from metaprior.weights.multitask import joined, split
+
+#: The steps of a run whose end an adaptation is. What is solved for is near its optimum, and Adam's first steps are of
+#: full size wherever it stands: fewer steps begin later, where they are small.
+WHOLE_RUN = 100
 
 
 @dataclass(eq=False, repr=False)
@@ -109,14 +113,18 @@ class MultiTaskEstimator(MetaGPEstimator):
         opened.in_units(self.x_offset_, self.x_scale_)
         seed = self._seed()
         trainer = self._of_one(max_iter=int(self.adapt_iter))
-        fit = trainer._trained(self._start_of(opened, seed), side_by_side([opened]), seed)
+        recipe = trainer._recipe()._replace(begins=max(WARM_BEGINS, 1 - self.adapt_iter / WHOLE_RUN))
+        fit = trainer._trained(self._start_of(opened, seed), side_by_side([opened]), seed, recipe=recipe)
         self.estimators_ = {**self.estimators_, task: self._finished(opened, fit, 0, seed)}
         return self
 
     def _start_of(self, task: Task, seed: int) -> Model:
         """Return the model of a new task alone, of which training moves the private parts only."""
-        known = [self.estimators_[name].model_ for name in self.tasks_]
-        starter = self._of_one()
+        known: list[Any] = [self.estimators_[name].model_ for name in self.tasks_]
+        asked = self.num_inducing_rows
+        # the codes are not the task's own, and a short task may have fewer rows than the tasks of the fit
+        few = asked if asked == "auto" else min(int(asked), len(task.problem.x))
+        starter = self._of_one(num_inducing="auto", num_inducing_rows=few)
         starter.x_scale_ = self.x_scale_
         fresh: Any = starter._started(task.problem, seed)
         private = private_start(split(fresh.weights)[1], [split(model.weights)[1] for model in known])
