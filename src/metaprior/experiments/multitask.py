@@ -243,14 +243,14 @@ ITEM = Item(
     notes=(
         "Frequencies, 100 rows on [-2, 2] and noise 0.1 are ours. The output layer is integrated: an adaptation of 0 "
         "steps is a linear solve with the hyper-parameters at the mean of the known tasks and the period at the peak "
-        "of the new data's spectrum. Every number of steps is the most that a run of its own may take; a run ends when "
-        "its bound is flat (`steps_taken`, of the longest). `steps_needed` is the shortest run from which on the RMSE "
-        "stays within 5 % of that of the longest run from scratch, among the numbers of steps that were tried. The steps "
-        "of the joint fit are not counted. Adapting that needs no step at all makes the ratio of steps 0 whatever "
-        "training from scratch needs, and with an integrated output layer that is few as well: on these sinusoids the "
-        "input kernel says nearly everything, the KL of the shared parts is near 0, and what tasks teach one another is "
-        "the hyper-parameters. How large the first steps of a short adaptation are (`WHOLE_RUN`) was chosen on seeds 0 "
-        "to 2 of this item, after a first run at the full rate in which 5 steps were worse than none (RMSE 0.126 "
-        "against 0.103 at frequency 1.1) and adapting needed up to 20 steps."
+        "of the new data's spectrum. Every number of steps is the most that a run of its own may take; a run ends "
+        "when its bound is flat (`steps_taken`, of the longest). `steps_needed` is the shortest run from which on "
+        "the RMSE stays within 5 % of that of the longest run from scratch, among the numbers of steps that were "
+        "tried. The steps of the joint fit are not counted. Adapting that needs no step at all makes the ratio of "
+        "steps 0 whatever training from scratch needs, and with an integrated output layer that is few as well: on "
+        "these sinusoids the input kernel says nearly everything, the KL of the shared parts is near 0, and what "
+        "tasks teach one another is the hyper-parameters. How large the first steps of a short adaptation are "
+        "(`WHOLE_RUN`) was chosen on seeds 0 to 2 of this item, after a first run at the full rate in which 5 steps "
+        "were worse than none (RMSE 0.126 against 0.103 at frequency 1.1) and adapting needed up to 20 steps."
     ),
 )
