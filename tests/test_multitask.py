@@ -1,5 +1,6 @@
-"""Several tasks: their joint ELBO is what the tasks' own add up to; a new task moves nothing that is shared."""
+"""Several tasks: their joint bound is what the tasks' own add up to; a new task moves nothing that is shared."""
 
+import json
 import pickle
 
 import equinox as eqx
@@ -7,28 +8,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from safetensors.numpy import save as to_bytes
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import metaprior
-from metaprior import MetaGPClassifier, MetaGPRegressor, kernels
+from metaprior import MetaGPClassifier, MetaGPRegressor, kernels, saving
 from metaprior.inference import Batch, Recipe, elbo, elbo_terms, make_data, steps, train
-from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Poisson
-from metaprior.mapping import FITC, Full, Pathwise
-from metaprior.model import Model, release_times
+from metaprior.inputs import Projection
+from metaprior.likelihoods import Categorical, Gaussian
+from metaprior.mapping import Full
+from metaprior.model import Model
 from metaprior.multitask import MultiTaskClassifier, MultiTaskRegressor
-from metaprior.multitask.likelihood import TasksLikelihood
 from metaprior.multitask.start import likelihood_start, private_start
+from metaprior.multitask.tasks import Task, started_alike, together
 from metaprior.networks import Dense
-from metaprior.noise import Noise, make_key, sample_noise
-from metaprior.weights.multitask import MultiTask, joined, split
-from small import small_metagp
+from metaprior.noise import make_key, sample_noise, sample_shared_noise
+from metaprior.output_layer import Exact, InducingRows, PseudoObservations
+from metaprior.weights import MetaGPSpec, initial_metagp
+from metaprior.weights.multitask import joined, split
+from written import quickly
 
 pytestmark = pytest.mark.filterwarnings("ignore:the median distance")
 
-ESTIMATORS = "metaprior.multitask.estimators"
-SIZES = (2, 3, 1)
 NUM_ROWS = (7, 4, 6)
+NUM_POINTS = 3
 
 
 def leaves(tree: object) -> list[np.ndarray]:
@@ -39,130 +43,160 @@ def same_bits(a: object, b: object) -> bool:
     return all(u.tobytes() == v.tobytes() for u, v in zip(leaves(a), leaves(b), strict=True))
 
 
-def tasks_of(conditional, num_tasks=3, **kwargs):
-    """Return MetaGPs with one shared part and private parts that all differ."""
-    found = [small_metagp(conditional, SIZES, seed=seed, **kwargs) for seed in range(num_tasks)]
-    shared, _ = split(found[0])
+def weights_of_tasks(num_tasks=3, sizes=(2, 3, 1), **options):
+    """Return MetaGPs with one shared part, and private parts that all differ; no number is at a special value."""
+    options = {"mapping": "layer", "local_layers": (-1,), "jitter": 1e-10, "integrated": True, **options}
+    found = []
+    for seed in range(num_tasks):
+        rng = np.random.default_rng(seed)
+        one = initial_metagp(MetaGPSpec(**options), Dense(sizes).wires, rng.standard_normal((20, sizes[0])), rng)
+        found.append(jax.tree.map(lambda leaf, rng=rng: leaf + 0.3 * rng.standard_normal(np.shape(leaf)), one))
+    shared = split(found[0])[0]
     return [joined(shared, split(one)[1]) for one in found]
 
 
-def data_of(num_rows=NUM_ROWS):
+def regime_of(name, rng, num_outputs=1):
+    points = rng.standard_normal((NUM_POINTS, 2))
+    if name == "pseudo_observations":
+        return PseudoObservations(points, *rng.standard_normal((2, NUM_POINTS, num_outputs)))
+    return Exact() if name == "exact" else InducingRows(points, None, 1e-10)
+
+
+def models_of_tasks(regime="exact", likelihoods=None, sizes=(2, 3, 1), num_tasks=3, **options):
+    """Return ordinary models, one for each task."""
+    rng = np.random.default_rng(5)
+    likelihoods = likelihoods or [Gaussian(np.log([level])) for level in np.linspace(0.3, 0.9, num_tasks)]
+    weights = weights_of_tasks(num_tasks, sizes, **options)
+    return [
+        Model(own, Dense(sizes), likelihood, regime_of(regime, rng, sizes[-1]))
+        for own, likelihood in zip(weights, likelihoods, strict=True)
+    ]
+
+
+def data_of(num_rows=NUM_ROWS, num_labels=None):
     """Return every task's own rows, and the table in which they stand side by side."""
     rng = np.random.default_rng(1)
-    own = [(rng.standard_normal((n, 2)), rng.standard_normal((n, 1))) for n in num_rows]
+
+    def targets(n):
+        return rng.standard_normal((n, 1)) if num_labels is None else rng.integers(0, num_labels, (n, 1)).astype(float)
+
+    own = [(rng.standard_normal((n, 2)), targets(n)) for n in num_rows]
     most = max(num_rows)
     x = np.hstack([np.pad(x, ((0, most - len(x)), (0, 0))) for x, _ in own])
     y = np.hstack([np.pad(y, ((0, most - len(y)), (0, 0)), constant_values=np.nan) for _, y in own])
-    return own, Batch(*map(jnp.asarray, (x, y, np.ones(most))))
-
-
-def noise_of_task(noise: Noise, index: int, num_tasks: int) -> Noise:
-    """Cut one task's normals out of the joint ones."""
-    own = [jnp.split(part, num_tasks, axis=-1)[index] for part in (noise.weights, noise.spectral, noise.rows)]
-    return Noise(noise.units, *own)
+    return own, Batch(x, y, np.ones(most))
 
 
 def lengthened(x, y, num_rows: int) -> Batch:
     """Return a task's rows with others that weigh nothing: one program serves all tasks."""
     extra = ((0, num_rows - len(x)), (0, 0))
-    return Batch(*map(jnp.asarray, (np.pad(x, extra), np.pad(y, extra), (np.arange(num_rows) < len(x)) * 1.0)))
+    return Batch(np.pad(x, extra), np.pad(y, extra), (np.arange(num_rows) < len(x)) * 1.0)
 
 
-terms_of = eqx.filter_jit(elbo_terms)
-
-CONDITIONALS = {
-    "global": (Pathwise(num_features=5, num_noise_features=3), {}),
-    "local": (Pathwise(num_features=5, num_noise_features=3), {"input_kernel": kernels.RBF().bound_to(2)}),
-    "row noise": (FITC(), {"input_kernel": kernels.RBF().bound_to(2), "local_layers": (-1,)}),
-    "per layer": (Full(), {"mapping": "layer", "heteroscedastic": True}),
+terms_of = quickly(elbo_terms)
+LOCAL = {"input_kernel": kernels.RBF()}
+CASES = {
+    "exact, projected": {**LOCAL, "projection": Projection((1,))},
+    "exact, global, two layers below": {"sizes": (2, 3, 3, 1)},
+    "exact, full, one GP per layer": {**LOCAL, "mapping": "layer", "conditional": Full(), "heteroscedastic": True},
+    "inducing_rows": {**LOCAL, "regime": "inducing_rows"},
+    "pseudo_observations, classes": {
+        **LOCAL,
+        "regime": "pseudo_observations",
+        "sizes": (2, 3, 3),
+        "likelihoods": [Categorical()] * 3,
+    },
 }
+FIRST = "exact, projected"
 
 
-@pytest.fixture(params=["local", *(pytest.param(c, marks=pytest.mark.slow) for c in CONDITIONALS if c != "local")])
-def model(request):
-    conditional, kwargs = CONDITIONALS[request.param]
-    likelihoods = [Gaussian(np.log([level])) for level in (0.3, 0.5, 0.9)]
-    return Model(MultiTask.of(tasks_of(conditional, **kwargs)), Dense(SIZES), TasksLikelihood.of(likelihoods))
+@pytest.fixture(params=[FIRST, *(pytest.param(c, marks=pytest.mark.slow) for c in CASES if c != FIRST)])
+def case(request):
+    """Return the tasks' models, their rows, and the table."""
+    models = models_of_tasks(**CASES[request.param])
+    return models, *data_of(num_labels=3 if "classes" in request.param else None)
 
 
 # --- the model ---------------------------------------------------------------------------
 
 
-def test_a_task_is_split_and_joined_to_the_same_bits():
-    weights = small_metagp(Pathwise(), SIZES, input_kernel=kernels.Periodic(1.0).bound_to(2), mapping="layer")
+@pytest.mark.parametrize("options", [{}, {"input_kernel": kernels.Periodic(1.0), "projection": Projection((2,))}])
+def test_a_task_is_split_and_joined_to_the_same_bits(options):
+    weights = weights_of_tasks(1, **options)[0]
     shared, private = split(weights)
     assert same_bits(joined(shared, private), weights)
+    assert jax.tree.structure(joined(shared, private)) == jax.tree.structure(weights)
     assert len(leaves(shared)) + len(leaves(private)) == len(leaves(weights))
 
 
-def test_the_joint_elbo_is_the_sum_over_tasks_with_one_kl_of_the_latents(model):
+def test_the_output_layer_shares_its_gp_with_no_layer_below():
+    assert weights_of_tasks(1)[0].output.group is None
+
+
+def test_the_joint_bound_is_the_sum_over_tasks_with_one_kl_of_what_is_shared(case):
+    models, own, batch = case
     with jax.enable_x64(True):
-        own, batch = data_of()
-        noise = sample_noise(make_key(0), model.weights.sizes(), len(batch.x), 3, dtype=jnp.float64)
-        terms, _ = terms_of(model, noise, batch)
-        expected = {"log_likelihood": 0.0, "kl_u": 0.0}
-        for index, (x, y) in enumerate(own):
-            one = Model(model.weights.task(index), model.network, model.likelihood.task(index))
-            part = noise_of_task(noise, index, len(own))
-            alone, _ = terms_of(one, part, lengthened(x, y, len(batch.x)))
-            expected = {name: total + float(alone[name]) for name, total in expected.items()}
-        expected["kl_z"] = float(alone["kl_z"])
-    assert terms.keys() == expected.keys()
-    for name, value in expected.items():
-        np.testing.assert_allclose(terms[name], value, rtol=1e-9)
+        model = together(models)
+        noise = sample_noise(make_key(0), model.sizes(), len(batch.x), 3, dtype=jnp.float64)
+        terms, jitter = terms_of(model, noise, batch)
+        alone = [terms_of(one, noise, lengthened(*rows, len(batch.x))) for one, rows in zip(models, own, strict=True)]
+    assert terms.keys() == alone[0][0].keys()
+    for name, value in terms.items():
+        each = [float(one[name]) for one, _ in alone]
+        if name in ("kl_z", "kl_u"):
+            assert len(set(each)) == 1
+        np.testing.assert_allclose(value, each[0] if name in ("kl_z", "kl_u", "kl_scale") else sum(each), rtol=1e-9)
+    assert jitter == alone[0][1]
 
 
-@eqx.filter_jit
-def both_ways(model, noise, x):
-    draw = model.weights.prepared().draw(noise)
-    return pushed_by_layers(model, draw, noise, x), draw.outputs(model.network, x, noise.rows)
-
-
-def pushed_by_layers(model, draw, noise, x):
-    h, layers = x.reshape(len(x), 3, 2), draw.at(x, noise.rows)
-    for number, layer in enumerate(layers):
-        h = layer(jnp.concatenate([h, jnp.ones((*h.shape[:-1], 1))], axis=-1))
-        h = jnp.tanh(h) if number < len(layers) - 1 else h
-    return h[..., 0]
-
-
-@pytest.mark.slow
-def test_layers_pushed_one_by_one_give_the_outputs(model):
+def test_rows_that_a_task_does_not_have_change_neither_the_bound_nor_its_slopes():
+    models, (_, batch) = models_of_tasks(**CASES[FIRST]), data_of()
+    missing = np.repeat(np.isnan(batch.y), 2, axis=1)
+    others = Batch(np.where(missing, 7.0, batch.x), batch.y, batch.weight)
     with jax.enable_x64(True):
-        _, batch = data_of()
-        noise = sample_noise(make_key(0), model.weights.sizes(), len(batch.x), 1, dtype=jnp.float64)
-        noise, x = jax.tree.map(lambda leaf: leaf[0], noise), jnp.asarray(batch.x)
-        pushed, outputs = both_ways(model, noise, x)
-        np.testing.assert_allclose(pushed, outputs, rtol=1e-9, atol=1e-12)
+        model = jax.tree.map(jnp.asarray, together(models))
+        noise = sample_noise(make_key(0), model.sizes(), len(batch.x), 1, dtype=jnp.float64)
+        value_and_slopes = quickly(eqx.filter_value_and_grad(lambda m, b: elbo(elbo_terms(m, noise, b)[0])))
+        first, second = (value_and_slopes(model, rows) for rows in (batch, others))
+    assert all(np.all(np.isfinite(leaf)) for leaf in leaves(first))
+    for a, b in zip(leaves(first), leaves(second), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
-@eqx.filter_jit
-def weights_of(weights, noise, x):
-    return weights.prepared().draw(noise).weights(x, noise.rows)
+@quickly
+def parts_of_draw(draw_of, model, noise):
+    """Return z, the explicit weights below and V of a draw."""
+    draw = draw_of(model, noise)
+    return draw.z, draw.weights(jnp.ones((2, 2)), jnp.zeros((2, 0))), draw.projections
 
 
-@pytest.mark.slow
-def test_explicit_weights_are_those_of_the_tasks():
-    with jax.enable_x64(True):
-        weights = MultiTask.of(tasks_of(Pathwise(num_features=5), input_kernel=kernels.RBF().bound_to(2)))
-        x = jnp.asarray(np.random.default_rng(0).standard_normal((4, 6)))
-        noise = sample_noise(make_key(0), weights.sizes(), 4, 1, dtype=jnp.float64)
-        found = weights_of(weights, jax.tree.map(lambda leaf: leaf[0], noise), x)
-        for index in range(3):
-            own = jax.tree.map(lambda leaf: leaf[0], noise_of_task(noise, index, 3))
-            alone = weights_of(weights.task(index), own, x[:, 2 * index : 2 * index + 2])
-            for layer, expected in zip(found, alone, strict=True):
-                np.testing.assert_allclose(layer[index], expected, rtol=1e-9)
+def draw_of_task(index):
+    def draw(weights, noise):
+        return weights.prepared().draw(noise).task(jax.tree.map(lambda leaf: leaf[index], weights.private))
+
+    return draw
+
+
+def draw_alone(weights, noise):
+    return weights.prepared().draw(noise)
+
+
+def test_all_tasks_have_the_draw_of_the_shared_parts_that_each_would_have_alone():
+    models = models_of_tasks(**CASES[FIRST])
+    weights = together(models).weights
+    noise = jax.tree.map(lambda leaf: leaf[0], sample_shared_noise(make_key(0), weights.sizes(), 1, jnp.float32))
+    found = [parts_of_draw(draw_of_task(index), weights, noise) for index in (0, 2)]
+    alone = [parts_of_draw(draw_alone, models[index].weights, noise) for index in (0, 2)]
+    assert same_bits(found, alone)
+    assert same_bits(found[0][:2], found[1][:2])
+    assert not same_bits(found[0][2], found[1][2])
 
 
 def test_the_program_does_not_grow_with_the_number_of_tasks():
     def size(num_tasks):
-        weights = MultiTask.of(tasks_of(Pathwise(), num_tasks, input_kernel=kernels.RBF().bound_to(2)))
-        model = Model(weights, Dense(SIZES), TasksLikelihood.of([Gaussian(np.zeros(1))] * num_tasks))
+        model = together(models_of_tasks(num_tasks=num_tasks, **LOCAL))
         _, batch = data_of((5,) * num_tasks)
-        sizes = weights.sizes()
-        shapes = (sizes.units,), (sizes.weights,), (sizes.spectral,), (5, sizes.per_row)
-        noise = Noise(*[jnp.zeros((2, *shape)) for shape in shapes])
+        noise = sample_noise(make_key(0), model.sizes(), 5, 2)
         arrays, static = eqx.partition(model, eqx.is_array)
         program = jax.make_jaxpr(lambda a: elbo(elbo_terms(eqx.combine(a, static), noise, batch)[0]))
         return str(program(arrays)).count("\n")
@@ -170,80 +204,38 @@ def test_the_program_does_not_grow_with_the_number_of_tasks():
     assert size(2) == size(7)
 
 
-@pytest.mark.parametrize(
-    ("likelihoods", "num_functions"),
-    [
-        ([Gaussian(np.log([0.3, 0.6])), Gaussian(np.log([0.5, 0.2]))], 2),
-        pytest.param([Poisson(), Poisson()], 1, marks=pytest.mark.slow),
-        pytest.param([Bernoulli(), Bernoulli()], 1, marks=pytest.mark.slow),
-        ([Categorical(), Categorical()], 3),
-    ],
-)
-def test_the_likelihood_of_tasks_is_the_sum_of_those_observed(likelihoods, num_functions):
-    rng = np.random.default_rng(0)
-    joint = TasksLikelihood.of(likelihoods)
-    f = jnp.asarray(rng.standard_normal((4, 5, 2 * num_functions)), jnp.float32)
-    num_targets = 1 if isinstance(likelihoods[0], Categorical) else num_functions
-    y = rng.integers(0, 2, (5, 2 * num_targets)).astype(np.float32)
-    y[3, :num_targets] = np.nan
-    y = jnp.asarray(np.broadcast_to(y, (4, *y.shape)))
-    first, second = jnp.split(f, 2, axis=-1)
-    each = [p.log_prob(g, v) for p, g, v in zip(likelihoods, (first, second), jnp.split(y, 2, axis=-1), strict=True)]
-    expected = np.where(np.isnan(y[..., 0]), 0, each[0]) + each[1]
-    np.testing.assert_allclose(joint.log_prob(f, y), expected, rtol=1e-5)
-    for name in ("mean", "variance"):
-        own = [getattr(p, name)(g) for p, g in zip(likelihoods, (first, second), strict=True)]
-        np.testing.assert_allclose(getattr(joint, name)(f), np.concatenate(own, axis=-1), rtol=1e-5)
+def test_the_posterior_of_all_tasks_at_once_is_refused():
+    with pytest.raises(NotImplementedError, match=r"one task; take `task\(index\)`"):
+        together(models_of_tasks()).output.conditioned(None, None)
 
 
-def test_a_target_that_was_not_observed_has_no_gradient():
-    joint = TasksLikelihood.of([Gaussian(np.log([0.3])), Gaussian(np.log([0.5]))])
-    y = jnp.array([[0.2, jnp.nan]])
-    by_f = jax.grad(lambda f: jnp.sum(joint.log_prob(f, y)))(jnp.array([[0.5, 0.7]]))
-    by_noise = jax.grad(lambda p: jnp.sum(p.log_prob(jnp.array([[0.55, 0.7]]), y)))(joint).parts.log_noise
-    assert by_f[0, 0] != 0
-    assert by_f[0, 1] == 0
-    assert by_noise[0, 0] != 0
-    assert by_noise[1, 0] == 0
-
-
-def test_nodes_over_all_tasks_are_refused():
-    with pytest.raises(NotImplementedError, match="one task"):
-        TasksLikelihood.of([Gaussian(np.zeros(1))] * 2).nodes(jnp.zeros((1, 2)))
+def test_a_task_taken_out_has_its_own_rows_and_no_others():
+    own, batch = data_of()
+    output = together(models_of_tasks()).output
+    assert output.task(1).rows is None
+    kept = output.with_rows(batch).task(1).rows.value
+    assert np.array_equal(kept.x[kept.weight > 0], own[1][0].astype(kept.x.dtype))
+    assert np.array_equal(kept.y[kept.weight > 0], own[1][1].astype(kept.y.dtype))
 
 
 @pytest.mark.slow
 def test_training_with_the_shared_parts_held_moves_every_private_leaf_and_no_shared_one():
-    weights = MultiTask.of(tasks_of(Pathwise(num_features=8), input_kernel=kernels.Periodic(1.0).bound_to(2)))
-    likelihood = TasksLikelihood.of([Gaussian(np.log([0.3]))] * 3)
-    model = Model(weights.with_shared_held(), Dense(SIZES), likelihood)
+    model = together(models_of_tasks("inducing_rows", input_kernel=kernels.Periodic(1.0), projection=Projection((2,))))
+    model = eqx.tree_at(lambda m: m.weights, model, model.weights.with_shared_held())
     _, batch = data_of()
-    fit = train(model, make_data(np.asarray(batch.x), np.asarray(batch.y)), make_key(0), recipe=Recipe(40))
+    fit = train(model, make_data(batch.x, batch.y), make_key(0), recipe=Recipe(40))
     before, after = (jax.tree.map(lambda leaf: np.asarray(leaf, np.float32), m) for m in (model, fit.model))
     assert same_bits(before.weights.shared, after.weights.shared)
-    moved = [
-        not np.array_equal(a, b)
-        for a, b in zip(leaves(before.weights.private), leaves(after.weights.private), strict=True)
-    ]
-    assert all(moved)
-    assert not np.array_equal(before.likelihood.parts.log_noise, after.likelihood.parts.log_noise)
+    private = [(m.weights.private, m.likelihood, m.output) for m in (before, after)]
+    assert all(not np.array_equal(a, b) for a, b in zip(*map(leaves, private), strict=True))
 
 
-def test_the_noise_of_every_task_is_released_as_that_of_one_task():
-    likelihood = TasksLikelihood.of([Gaussian(np.log([0.3]))] * 3)
-    model = Model(MultiTask.of(tasks_of(Pathwise())), Dense(SIZES), likelihood)
-    assert np.all(release_times(model).likelihood.parts.log_noise == Gaussian(np.zeros(1)).hold)
-
-
-def test_a_new_task_starts_at_the_mean_of_known_ones_but_at_its_own_inputs_and_period():
-    kernel = kernels.Periodic(1.0).bound_to(2)
-    fresh, *known = tasks_of(Pathwise(), 4, input_kernel=kernel)
+def test_a_new_task_starts_at_the_mean_of_known_ones_but_with_its_own_period():
+    fresh, *known = [split(one)[1] for one in weights_of_tasks(4, input_kernel=kernels.Periodic(1.0))]
     start = private_start(fresh, known)
-    assert np.array_equal(start.mappings[0].code_aux, fresh.mappings[0].code_aux)
     assert np.array_equal(start.input_kernel.log_period, fresh.input_kernel.log_period)
-    for part in ("mean", "log_diagonal", "code_in"):
-        expected = np.mean([getattr(task.mappings[0], part) for task in known], axis=0)
-        np.testing.assert_allclose(getattr(start.mappings[0], part), expected)
+    for part in (lambda p: p.weight_noise.log_std, lambda p: p.input_kernel.log_lengthscale):
+        np.testing.assert_allclose(part(start), np.mean([part(task) for task in known], axis=0))
 
 
 def test_a_new_task_starts_with_the_noise_of_known_ones_unless_it_is_given():
@@ -319,6 +311,52 @@ def test_a_task_answers_through_an_ordinary_estimator(waves):
     assert waves.score(*NEW, task="new") == own.score(*NEW)
 
 
+def test_a_new_task_without_steps_is_gp_regression_given_the_shared_draws(waves):
+    """The dense formula, for every draw of the layers below, with the hyper-parameters at the mean of known tasks."""
+    model = pickle.loads(pickle.dumps(waves)).set_params(adapt_iter=0, num_predict_draws=16).adapt("solved", *NEW)
+    own, known = model.estimator("solved"), [model.estimator(name) for name in WAVES]
+    assert own.n_iter_ == 0
+    log_noise = np.mean([one.model_.likelihood.log_noise for one in known], axis=0)
+    np.testing.assert_allclose(own.model_.likelihood.log_noise, log_noise)
+    y = (NEW[1] - own.y_offset_) / own.y_scale_
+    with jax.enable_x64(True):
+        key = jax.random.wrap_key_data(jnp.asarray(own.draw_key_), impl="threefry2x32")
+        noise = sample_shared_noise(key, own.model_.weights.sizes(), 2, jnp.float64)
+        train_x, test_x = (own._in_units(x) for x in (NEW[0], TEST))
+        covariances = np.asarray(of_draws(own.model_.weights, noise, np.vstack([train_x, test_x])))
+    means, variances = zip(*[dense_posterior(each, y, np.exp(log_noise)) for each in covariances], strict=True)
+    mean, std = model.predict(TEST, task="solved", return_std=True)
+    np.testing.assert_allclose(mean, own.y_offset_ + own.y_scale_ * np.mean(means, axis=0), rtol=1e-8, atol=1e-8)
+    variance = np.mean(variances, axis=0) + np.var(means, axis=0)
+    np.testing.assert_allclose(std, own.y_scale_ * np.sqrt(variance), rtol=1e-8)
+
+
+@quickly
+def of_draws(weights, noise, x):
+    """Return, for every draw of the layers below, the covariance of f at all rows, written out."""
+
+    def one(noise):
+        draw, output, wire = weights.prepared().draw(noise), weights.output, weights.wires[-1]
+        z_in, z_out = (draw.z[units.start : units.stop] for units in (wire.inputs, wire.outputs))
+        (below,) = draw.weights(x, jnp.zeros((len(x), 0)))
+        ones = jnp.ones((len(x), 1))
+        hidden = jnp.tanh(jnp.concatenate([x, ones], axis=1) @ below)
+        scale = jnp.exp(weights.log_scale[-1])
+        phi = jnp.concatenate([scale[0] * hidden, scale[1] * ones], axis=1)
+        level = output.kernel_out(z_out, z_out)[0, 0] * weights.input_kernel(x, x)
+        white = jnp.exp(2 * output.weight_noise.log_std) * phi @ phi.T
+        return level * (phi @ output.kernel_in(z_in, z_in) @ phi.T) + white
+
+    return jax.lax.map(one, noise)
+
+
+def dense_posterior(covariance, y, noise):
+    """Return mean and variance of a new y at the rows after the first."""
+    seen, new = slice(0, len(y)), slice(len(y), None)
+    inverse, cross = np.linalg.inv(covariance[seen, seen] + noise**2 * np.eye(len(y))), covariance[new, seen]
+    return cross @ inverse @ y, np.diag(covariance[new, new] - cross @ inverse @ cross.T) + noise**2
+
+
 def test_the_period_of_every_task_is_its_own(waves):
     periods = [float(waves.estimator(name).input_kernel_.period[0]) for name in ("slow", 2, "fast", "new")]
     np.testing.assert_allclose(periods, 1 / np.array([0.4, 0.6, 0.9, 0.7]), rtol=0.2)
@@ -372,6 +410,28 @@ def test_two_classes_in_all_tasks_take_one_function():
     assert model.predict_proba(PLANES[1][0], task="only").shape == (25, 2)
 
 
+@pytest.mark.parametrize("regime", ["inducing_rows", "pseudo_observations"])
+def test_a_short_task_has_as_many_inducing_rows_as_the_longest(regime):
+    """Its own rows are all among them, the others are copies, a little off."""
+    starter = MultiTaskRegressor(**{**SMALL, "input_kernel": "rbf", "output_layer": regime})._of_one()
+    tasks = [Task.opened(clone(starter), *wave(0.5, num_rows)) for num_rows in (20, 5)]
+    for task in tasks:
+        task.in_units(np.zeros(1), np.ones(1))
+    long, short = (model.output.points for model in started_alike(starter, tasks, 0))
+    assert long.shape == short.shape == (20, 1)
+    assert set(tasks[1].problem.x_unit[:, 0]) <= set(short[:, 0])
+    distance = np.abs(short - tasks[1].problem.x_unit[:, 0]).min(axis=1)
+    assert 0 < distance.max() < 0.1
+
+
+@pytest.mark.slow
+def test_a_new_task_may_be_shorter_than_the_inducing_rows_that_were_asked_for():
+    model = MultiTaskRegressor(**{**SMALL, "output_layer": "inducing_rows", "num_inducing_rows": 14}).fit(WAVES)
+    model.adapt("new", *NEW)
+    assert [len(model.estimator(name).model_.output.points) for name in ("slow", "new")] == [14, 12]
+    assert np.all(np.isfinite(model.predict(TEST, task="new", return_std=True)))
+
+
 @pytest.mark.slow
 def test_batches_early_stopping_and_several_targets_go_through():
     x, y = WAVES["slow"]
@@ -384,7 +444,7 @@ def test_batches_early_stopping_and_several_targets_go_through():
 
 def test_the_elbo_is_the_sum_of_its_terms_and_the_latents_count_once(waves):
     terms = waves.elbo_terms_
-    total = terms["log_likelihood"] - terms["kl_z"] - terms["kl_u"]
+    total = terms["log_likelihood"] - terms["kl_z"] - terms["kl_u"] - terms["kl_scale"]
     np.testing.assert_allclose(waves.elbo_history_, total, rtol=1e-5)
     assert waves.n_iter_ == 30
     assert waves.estimator("new").n_iter_ == 20
@@ -412,6 +472,21 @@ def test_a_loaded_model_adapts_as_the_saved_one_would(tmp_path):
     assert np.array_equal(
         twin.adapt("new", *NEW).predict(TEST, task="new"), model.adapt("new", *NEW).predict(TEST, task="new")
     )
+
+
+def test_a_file_of_tasks_whose_weights_are_all_drawn_says_what_to_do(waves, tmp_path):
+    """Older versions kept what is shared in a class of its own."""
+    path = tmp_path / "old.metaprior"
+    waves.save(path)
+    header, arrays = saving._read(path)
+    content = json.loads(header["content"])
+    shared = content["estimator"]["state"]["shared_"]
+    shared["class"] = "metaprior.weights.multitask:Shared"
+    text = json.dumps(content)
+    header |= {"content": text, "sha256": saving._digest(text, arrays)}
+    path.write_bytes(to_bytes(arrays, metadata=header))
+    with pytest.raises(ValueError, match="tasks no longer draw the weights of their output layers: fit them again"):
+        metaprior.load(path)
 
 
 def test_parameters_clone_and_the_fitted_model_pickles(waves):
@@ -448,25 +523,6 @@ def test_tasks_that_do_not_go_together_are_told(tasks, message):
         MultiTaskRegressor(**SMALL).fit(tasks)
 
 
-@pytest.mark.parametrize(("changed", "solved"), [({}, 5), ({"adapt_iter": 3}, 2), ({"early_stopping": True}, 0)])
-def test_what_is_solved_is_trained_from_late_in_the_recipe_and_what_is_not_from_its_start(
-    waves, monkeypatch, changed, solved
-):
-    """Rows that are held out are not solved for."""
-    counts, begins = [], []
-    monkeypatch.setattr(f"{ESTIMATORS}.gauss_newton", lambda model, x, y, steps, seed: counts.append(steps) or model)
-    trained = MetaGPRegressor._trained
-
-    def told(self, *args, recipe):
-        begins.append(recipe.begins)
-        return trained(self, *args, recipe=recipe)
-
-    monkeypatch.setattr(MetaGPRegressor, "_trained", told)
-    model = pickle.loads(pickle.dumps(waves)).set_params(**changed).adapt("new", *NEW)
-    assert counts == [solved] * (solved > 0)
-    assert begins == [max(0.7, 1 - (model.adapt_iter - solved) / 1000) if solved else 0.0]
-
-
 def test_a_task_of_the_fit_cannot_be_adapted_and_an_adapted_one_is_learned_anew(waves):
     with pytest.raises(ValueError, match="'slow' is a task of the fit"):
         waves.adapt("slow", *NEW)
@@ -489,9 +545,14 @@ def test_unknown_labels_are_told(planes):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"adapt_iter": 0}, "adapt_iter: expected a whole number of at least 1; got 0"),
+        ({"adapt_iter": -1}, "adapt_iter: expected a whole number of at least 0; got -1"),
         ({"warm_start": True}, "warm_start: expected False with several tasks"),
         ({"n_restarts": 2}, "n_restarts: expected 0 with several tasks"),
+        ({"output_layer": "drawn"}, "output_layer: expected 'auto' .*fit a MetaGPRegressor for every.*got 'drawn'"),
+        ({"mapping": "global"}, "mapping: expected 'auto' or 'layer' with several tasks.*got 'global'"),
+        ({"conditional": "fitc"}, "conditional: expected 'pathwise' or 'full' with several tasks.*got 'fitc'"),
+        ({"uncertain_hypers": True}, "uncertain_hypers: expected 'auto' or False with several tasks"),
+        ({"local_layers": (0, 1)}, r"local_layers: expected None or \(-1,\) with several tasks.*got \(0, 1\)"),
     ],
 )
 def test_parameters_that_make_no_sense_for_several_tasks_are_told(changed, message):
@@ -519,11 +580,36 @@ def test_a_new_sinusoid_is_learned_in_a_tenth_of_the_steps(seed):
     model = MultiTaskRegressor(**params).fit([sinusoid(f, 100, rng) for f in (0.4, 0.5, 0.7, 0.8)])
     new, (x, y) = sinusoid(0.6, 100, rng), sinusoid(0.6, 1000, rng)
     scratch = MetaGPRegressor(**params).fit(*new)
+    assert 10 * 30 < scratch.n_iter_ < 3000
+    for num_steps in (0, 30):
+        model.set_params(adapt_iter=num_steps).adapt("new", *new)
+        assert model.estimator("new").n_iter_ == num_steps
+        assert rmse(model.predict(x, task="new"), y) < 1.02 * rmse(scratch.predict(x), y)
+
+
+def test_few_steps_of_adapting_are_small_ones(waves):
+    """The first steps of Adam are of full size wherever it stands; a period that is 1 % off is a bad one."""
+    model = pickle.loads(pickle.dumps(waves))
+    periods = [
+        float(model.set_params(adapt_iter=steps).adapt("new", *NEW).estimator("new").input_kernel_.period[0])
+        for steps in (0, 5)
+    ]
+    assert periods[0] != periods[1]
+    np.testing.assert_allclose(periods[1], periods[0], rtol=0.01)
+
+
+@pytest.mark.slow
+def test_a_new_combination_of_known_features_is_learned_from_few_rows():
+    """Without an input kernel what tasks share is the features: eight tasks teach them, twelve rows combine them."""
+    rng = np.random.default_rng(0)
+    directions, shifts, weights = 2 * rng.standard_normal((3, 3)), rng.standard_normal(3), rng.standard_normal((9, 3))
+
+    def combined(number, num_rows):
+        x = rng.uniform(-1.5, 1.5, (num_rows, 3))
+        return x, np.tanh(x @ directions + shifts) @ weights[number] + 0.05 * rng.standard_normal(num_rows)
+
+    model = MultiTaskRegressor(random_state=0, adapt_iter=0).fit([combined(number, 60) for number in range(8)])
+    new, (x, y) = combined(8, 12), combined(8, 500)
     model.adapt("new", *new)
-    assert model.estimator("new").n_iter_ == scratch.n_iter_ // 10
-    assert rmse(model.predict(x, task="new"), y) < 1.05 * rmse(scratch.predict(x), y)
-    # nor is a tenth of the fewest steps too few: ten adapt as well, where a network from scratch needs over a hundred
-    model.set_params(adapt_iter=10).adapt("new", *new)
-    few = MetaGPRegressor(**params, max_iter=100).fit(*new)
-    assert rmse(model.predict(x, task="new"), y) < 1.05 * rmse(scratch.predict(x), y)
-    assert rmse(few.predict(x), y) > 1.05 * rmse(scratch.predict(x), y)
+    scratch = MetaGPRegressor(random_state=0).fit(*new)
+    assert rmse(model.predict(x, task="new"), y) < 0.5 * rmse(scratch.predict(x), y)

@@ -42,7 +42,9 @@ class Model(eqx.Module):
         own = self.weights.kl()
         if self.hypers is None:
             return own
-        return {**own, "kl_theta": self.hypers.kl(dataclasses.replace(self, hypers=None))}
+        # the scale has a prior among the hyper-parameters
+        others = {name: value for name, value in own.items() if name != "kl_scale"}
+        return {**others, "kl_theta": self.hypers.kl(dataclasses.replace(self, hypers=None))}
 
     def sizes(self) -> NoiseSizes:
         """Return how many normals a draw takes: the hyper-parameters', the weights', every row's for the output."""

@@ -134,6 +134,12 @@ _ADDED: dict[str, dict[str, Any]] = {
 }
 
 
+#: Parts that this version no longer has, and what to do about files that hold them.
+_GONE = {
+    "metaprior.weights.multitask:Shared": "tasks no longer draw the weights of their output layers: fit them again",
+}
+
+
 def _later_fields(cls: type) -> dict[str, Any]:
     """Return the parts of a class that files of earlier versions lack, as they were then."""
     return _ADDED.get(_class_name(cls), {})
@@ -224,6 +230,8 @@ class _Reader:
 def named_class(name: str) -> type:
     """Return a class of this library by its name; anything else is refused."""
     module, _, path = name.partition(":")
+    if name in _GONE:
+        raise ValueError(_GONE[name])
     if not module.startswith("metaprior.") or not path.isidentifier():
         raise ValueError(f"{name!r} is no class of this library")
     try:

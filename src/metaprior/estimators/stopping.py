@@ -113,10 +113,7 @@ def _integrated_log_likelihood(model: Model, key: jax.Array, batch: Batch, seen:
         drawn, own = model.with_hypers(noise)
         assert drawn.output is not None
         gp = FunctionGP.of(drawn.weights.prepared().draw(own), drawn.network)
-        posterior = drawn.output.with_rows(seen).conditioned(gp, drawn.likelihood)
-        y = jnp.where(batch.weight[:, None] > 0, batch.y, 0)
-        expected = drawn.likelihood.expected_log_prob(*posterior.moments(jnp.asarray(batch.x)), y, own.rows)
-        return jnp.sum(expected * batch.weight)
+        return drawn.output.score(gp, drawn.likelihood, seen, batch, own.rows)
 
     return jnp.mean(jax.lax.map(one, noise))
 

@@ -1,4 +1,4 @@
-"""Multi-task learning: related functions share a network's unit latents, and a new one is learned in few steps."""
+"""Multi-task learning: related functions share a network below its output layer; a new one is a linear solve away."""
 
 from metaprior.multitask.estimators import MultiTaskClassifier, MultiTaskRegressor
 

@@ -5,9 +5,11 @@ task, which answers for it.
 """
 
 import abc
+import dataclasses
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
+import jax
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
@@ -16,9 +18,9 @@ from metaprior.estimators.base import WARM_BEGINS, as_numpy
 from metaprior.estimators.checks import expect
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.metagp import MetaGPEstimator
+from metaprior.estimators.regime import REGIMES
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.inference import Fit
-from metaprior.inference.gauss_newton import gauss_newton
 from metaprior.likelihoods import Bernoulli, Categorical
 from metaprior.model import Model
 from metaprior.multitask.start import likelihood_start, private_start
@@ -27,18 +29,17 @@ from metaprior.multitask.tasks import (
     Task,
     check_name,
     named_tasks,
-    num_inducing_of,
     side_by_side,
     started_alike,
     together,
 )
 from metaprior.prediction import Predictive
-from metaprior.weights.multitask import Shared, joined, split
+from metaprior.weights import MetaGP
+from metaprior.weights.multitask import joined, split
 
-#: Steps of Gauss-Newton that an adaptation begins with; three are enough where the network's units are known.
-NEWTON_STEPS = 5
-#: The steps of a run whose end the optimiser's part of an adaptation is: few steps begin late, where they are small.
-WHOLE_RUN = 1000
+#: The steps of a run whose end an adaptation is. What is solved for is near its optimum, and Adam's first steps are of
+#: full size wherever it stands: fewer steps begin later, where they are small.
+WHOLE_RUN = 100
 
 
 @dataclass(eq=False, repr=False)
@@ -49,11 +50,6 @@ class MultiTaskEstimator(MetaGPEstimator):
 
     _: KW_ONLY
     adapt_iter: int = 300
-
-    @property
-    def _is_integrated(self) -> bool:
-        """Tasks share latents and draw all weights."""
-        return False
 
     def fit(self, tasks: Any) -> Self:
         """Fit all tasks together.
@@ -84,7 +80,7 @@ class MultiTaskEstimator(MetaGPEstimator):
 
     def _keep_tasks(self, fit: Fit, opened: dict[Name, Task], seed: int) -> None:
         """Keep the shared parts, every task's own estimator, and how the ELBO went."""
-        self.shared_: Shared = as_numpy(fit.model).weights.common  # type: ignore[attr-defined]
+        self.shared_: MetaGP = as_numpy(fit.model).weights.common  # type: ignore[attr-defined]
         self.tasks_ = list(opened)
         self.estimators_ = {name: self._finished(task, fit, i, seed) for i, (name, task) in enumerate(opened.items())}
         self.n_iter_, self.elbo_history_ = fit.num_steps, fit.history["elbo"]
@@ -92,6 +88,9 @@ class MultiTaskEstimator(MetaGPEstimator):
 
     def adapt(self, task: Name, X: Any, y: Any) -> Self:
         """Learn a new task by its private parts alone; the shared parts and all other tasks stay as they are.
+
+        Given the shared parts, the posterior of the task's functions is a linear solve; at most `adapt_iter` steps of
+        the optimiser move the task's hyper-parameters, and end when the bound is flat.
 
         Parameters
         ----------
@@ -113,33 +112,25 @@ class MultiTaskEstimator(MetaGPEstimator):
         self._bring_to_terms(task, opened)
         opened.in_units(self.x_offset_, self.x_scale_)
         seed = self._seed()
-        # rows that are held out to end the run may not be solved for
-        solved = 0 if self._holds_out(len(opened.problem.x)) else min(NEWTON_STEPS, int(self.adapt_iter) - 1)
-        trainer = self._of_one(max_iter=int(self.adapt_iter) - solved)
-        model, recipe = self._start_of(opened, seed, solved), trainer._recipe()
-        if solved:
-            recipe = recipe._replace(begins=max(WARM_BEGINS, 1 - recipe.num_steps / WHOLE_RUN))
-        fit = trainer._trained(model, side_by_side([opened]), seed, recipe=recipe)
-        fit = fit._replace(num_steps=fit.num_steps + solved)
+        trainer = self._of_one(max_iter=int(self.adapt_iter))
+        recipe = trainer._recipe(len(opened.problem.x))._replace(begins=max(WARM_BEGINS, 1 - self.adapt_iter / WHOLE_RUN))
+        fit = trainer._trained(self._start_of(opened, seed), side_by_side([opened]), seed, recipe=recipe)
         self.estimators_ = {**self.estimators_, task: self._finished(opened, fit, 0, seed)}
         return self
 
-    def _start_of(self, task: Task, seed: int, solved: int) -> Model:
-        """Return the model of a new task alone, of which training moves the private parts only.
-
-        Given all else, q(v) is nearly a linear problem: so many steps of Gauss-Newton, and little is left to train.
-        """
-        known = [self.estimators_[name].model_ for name in self.tasks_]
-        starter = self._of_one(num_inducing=num_inducing_of(known[0]))
+    def _start_of(self, task: Task, seed: int) -> Model:
+        """Return the model of a new task alone, of which training moves the private parts only."""
+        known: list[Any] = [self.estimators_[name].model_ for name in self.tasks_]
+        asked = self.num_inducing_rows
+        # the codes are not the task's own, and a short task may have fewer rows than the tasks of the fit
+        few = asked if asked == "auto" else min(int(asked), len(task.problem.x))
+        starter = self._of_one(num_inducing="auto", num_inducing_rows=few)
         starter.x_scale_ = self.x_scale_
-        fresh = starter._started(task.problem, seed)
-        private = private_start(fresh.weights, [model.weights for model in known])
+        fresh: Any = starter._started(task.problem, seed)
+        private = private_start(split(fresh.weights)[1], [split(model.weights)[1] for model in known])
         likelihood = likelihood_start(fresh.likelihood, [model.likelihood for model in known])
-        own = Model(joined(self.shared_, private), fresh.network, likelihood)
-        if solved:
-            own = gauss_newton(own, task.problem.x_unit, task.problem.targets, solved, seed)
-        alone = together([own])
-        return Model(alone.weights.with_shared_held(), alone.network, alone.likelihood)  # type: ignore[attr-defined]
+        alone: Any = together([Model(joined(self.shared_, private), fresh.network, likelihood, fresh.output)])
+        return dataclasses.replace(alone, weights=alone.weights.with_shared_held())
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -148,14 +139,13 @@ class MultiTaskEstimator(MetaGPEstimator):
         """Return an estimator of one task with the parameters of this one."""
         names = self._single().get_params(deep=False)
         params = {name: value for name, value in self.get_params(deep=False).items() if name in names}
-        return self._single(**{**params, "output_layer": "drawn", **changed})
+        return self._single(**{**params, "uncertain_hypers": False, **changed})
 
     def _finished(self, task: Task, fit: Fit, index: int, seed: int) -> MetaGPEstimator:
         """Return the task's estimator, fitted: its own part of the fit with the shared parts."""
-        model = as_numpy(fit.model)
-        _, private = split(model.weights.task(index))  # type: ignore[attr-defined]
-        likelihood = model.likelihood.task(index)  # type: ignore[attr-defined]
-        own = Model(joined(self.shared_, private), model.network, likelihood)
+        model: Any = as_numpy(fit.model)
+        private, likelihood = jax.tree.map(lambda leaf: leaf[index], (model.weights.private, model.likelihood))
+        own = Model(joined(self.shared_, private), model.network, likelihood, model.output.task(index))
         task.estimator._keep(fit._replace(model=own), seed)
         return task.estimator
 
@@ -173,14 +163,46 @@ class MultiTaskEstimator(MetaGPEstimator):
             "warm_start", self.warm_start, "False with several tasks (a new one joins by `adapt`)", not self.warm_start
         )
         expect("n_restarts", self.n_restarts, "0 with several tasks", self._is_one_run)
-        kind = getattr(self, "likelihood", None)
-        expect("likelihood", kind, "one with a function a target, with several tasks", kind != "heteroscedastic")
         for name in ("mean_field_layers", "residual_layers"):
             layers = getattr(self, name)
             expect(name, layers, "None with several tasks (all their weights are the GP's)", layers is None)
+        self._check_output_layer()
+
+    def _check_output_layer(self) -> None:
+        """Say so where a task's output layer cannot be integrated, or where more than that would be private."""
+        expect(
+            "uncertain_hypers",
+            self.uncertain_hypers,
+            "'auto' or False with several tasks, whose hyper-parameters are point estimates",
+            self.uncertain_hypers is not True,
+        )
+        regimes = " or ".join(f"'{name}'" for name in REGIMES if name != "drawn")
+        instead = f"for weights that are all drawn fit a {self._single.__name__} for every task"
+        expect(
+            "output_layer",
+            self.output_layer,
+            f"{regimes} with several tasks, whose output layers are integrated ({instead})",
+            self.output_layer != "drawn",
+        )
+        expect(
+            "conditional",
+            self.conditional,
+            f"'pathwise' or 'full' with several tasks, whose output layers are integrated ({instead})",
+            self._is_integrated,
+        )
+        instead = "every task's output layer has a GP of its own"
+        expect("mapping", self.mapping, f"'auto' or 'layer' with several tasks: {instead}", self._mapping == "layer")
+        num_layers = len(np.atleast_1d(np.asarray(self.hidden_layer_sizes))) + 1
+        local = self._layers_named("local_layers", self.local_layers, num_layers)
+        expect(
+            "local_layers",
+            self.local_layers,
+            "None or (-1,) with several tasks: the layers below the last are shared, and the input kernel is not",
+            local is None or set(local) <= {num_layers - 1},
+        )
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
-        return [*super()._whole_numbers(), ("adapt_iter", 1)]
+        return [*super()._whole_numbers(), ("adapt_iter", 0)]
 
     def estimator(self, task: Name) -> Any:
         """Return the fitted `MetaGPRegressor` (or `MetaGPClassifier`) that answers for a task."""
@@ -205,7 +227,7 @@ class MultiTaskEstimator(MetaGPEstimator):
         return self.estimator(task).predict_distribution(X)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, task: Name) -> np.ndarray:  # type: ignore[override]
-        """Draw functions of a task, coherent over the rows of X; with one `random_state` tasks share their latents.
+        """Draw functions of a task, coherent over the rows of X; with one `random_state` tasks share what is below.
 
         Returns
         -------
@@ -231,23 +253,34 @@ class MultiTaskEstimator(MetaGPEstimator):
 
 @dataclass(eq=False, repr=False)
 class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  # type: ignore[misc]
-    """Regression on several related tasks by networks that share their unit latents.
+    """Regression on several related tasks by networks that share everything below their output layers.
 
-    Unit latents, code kernels and the layers' scales are learned from all tasks; mapping, weight noise, input kernel
-    (and projection) and observation noise are each task's own. Inputs are standardised over all tasks together,
-    targets task by task; everything given or answered is in the units of the data.
+    Unit latents, the weights below the output layer, code kernels and the layers' scales are learned from all tasks.
+    The output layer, integrated out, its weight noise, the input kernel (and projection) and the observation noise are
+    each task's own. Inputs are standardised over all tasks together, targets task by task; everything given or answered
+    is in the units of the data.
 
     Parameters that are not named here are those of `metaprior.MetaGPRegressor`; `warm_start` must stay False,
-    `n_restarts` 0, `mean_field_layers` and `residual_layers` None.
+    `n_restarts` 0, `mean_field_layers` and `residual_layers` None, and `conditional` "pathwise" or "full".
 
     Parameters
     ----------
     adapt_iter : int, default=300
-        Steps when a new task is adapted to: five of Gauss-Newton on q(u), then the optimiser's.
+        Steps of the optimiser at most when a new task is adapted to; they move its hyper-parameters (and its
+        pseudo-observations) alone. With 0 the new task is a linear solve, with the hyper-parameters at the mean of the
+        tasks of the fit.
     max_iter : int, default=3000
-        Steps of the optimiser when tasks are fitted together.
+        Steps of the optimiser at most when tasks are fitted together; training ends when the bound no longer rises.
+    output_layer : {"auto", "exact", "inducing_rows", "pseudo_observations"}, default="auto"
+        How the output layers are integrated. All tasks of a fit have the same regime, by the size of the longest task.
+    mapping : {"auto", "layer"}, default="auto"
+        One GP per layer: every task's output layer has its own.
+    local_layers : sequence of int, default=None
+        None or (-1,): the input kernel is each task's own and cannot reach the layers that are shared.
+    uncertain_hypers : bool or "auto", default="auto"
+        Must not be True: hyper-parameters of several tasks are point estimates.
     batch_size : int or "auto", default="auto"
-        Rows of every task in a step; "auto" is all of them up to 512 rows of the longest task, then 256.
+        Rows of every task in a step, by the size of the longest task.
 
     Attributes
     ----------
@@ -255,10 +288,10 @@ class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  #
         The fitted estimator of every task; its ELBO is that of the fit or of the adaptation it came from.
     tasks_ : list
         The names of the tasks that were fitted together.
-    shared_ : metaprior.weights.multitask.Shared
-        The shared parts: unit latents, scales, code kernels.
+    shared_ : metaprior.weights.MetaGP
+        The shared parts, a model with holes in the places of the private ones.
     elbo_history_, elbo_terms_, n_iter_ :
-        Of the joint fit, as for `MetaGPRegressor`; `kl_u` is the sum over tasks.
+        Of the joint fit, as for `MetaGPRegressor`; `kl_z` and `kl_u` are of the shared parts and count once.
 
     Examples
     --------
@@ -293,16 +326,16 @@ class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  #
         return self.estimator(task).predict(X, return_std=return_std)
 
     def _set_terms(self, tasks: list[Task]) -> None:
-        self.n_outputs_ = tasks[0].problem.num_functions
+        self.n_outputs_ = tasks[0].problem.targets.shape[1]
 
     def _bring_to_terms(self, name: Name, task: Task) -> None:
         super()._bring_to_terms(name, task)
-        _expect_number(name, "targets", self.n_outputs_, task.problem.num_functions)
+        _expect_number(name, "targets", self.n_outputs_, task.problem.targets.shape[1])
 
 
 @dataclass(eq=False, repr=False)
 class MultiTaskClassifier(MultiTaskEstimator, ClassifierPart, MetaGPEstimator):  # type: ignore[misc]
-    """Classification on several related tasks by networks that share their unit latents.
+    """Classification on several related tasks by networks that share everything below their output layers.
 
     The classes are those of all tasks of the fit; a task may lack some of them. Labels that correspond to one another
     should have one name in all tasks. What is shared and what is private: see `MultiTaskRegressor`. Parameters that

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 
 from metaprior.estimators.base import Problem
 from metaprior.estimators.checks import is_whole
 from metaprior.estimators.metagp import MetaGPEstimator
 from metaprior.model import Model
-from metaprior.multitask.likelihood import TasksLikelihood
+from metaprior.multitask.output import TasksOutput
 from metaprior.weights.multitask import MultiTask
 
 #: A task's name.
@@ -41,24 +42,32 @@ class Task:
 
 
 def started_alike(starter: MetaGPEstimator, tasks: Sequence[Task], seed: int) -> list[Model]:
-    """Return the tasks' models with the same unit latents, and as many inducing codes as the shortest task allows."""
+    """Return the tasks' models with the same unit latents, and with the regime and inducing rows of the longest."""
     starter.x_scale_ = tasks[0].estimator.x_scale_
-    shortest = min(tasks, key=lambda task: len(task.problem.x))
-    starter.num_inducing = num_inducing_of(starter._started(shortest.problem, seed))
-    return [starter._started(task.problem, seed) for task in tasks]
+    longest = max((task.problem for task in tasks), key=lambda problem: len(problem.x))
+    starter.output_layer = starter._regime(len(longest.x), longest.num_functions)
+    points = getattr(starter._started(longest, seed).output, "points", None)
+    if points is not None:
+        starter.num_inducing_rows = len(points)
+    rng, least = np.random.default_rng([seed, 3]), 0 if points is None else len(points)
+    return [starter._started(_lengthened(task.problem, least, rng), seed) for task in tasks]
 
 
-def num_inducing_of(model: Model) -> int:
-    """Return how many inducing codes every mapping of a model has."""
-    return model.weights.mappings[0].num_inducing  # type: ignore[attr-defined]
+def _lengthened(problem: Problem, num_rows: int, rng: np.random.Generator) -> Problem:
+    """Return a problem with at least so many rows to start from: a short one has copies of its rows, a little off."""
+    count = len(problem.x)
+    rows = np.arange(max(num_rows, count)) % count
+    off = 0.02 * rng.standard_normal((len(rows), problem.x.shape[1])) * (np.arange(len(rows)) >= count)[:, None]
+    return problem._replace(x=problem.x[rows], x_unit=problem.x_unit[rows] + off, targets=problem.targets[rows])
 
 
 def together(models: Sequence[Model]) -> Model:
-    """Return one model of all tasks."""
+    """Return one model of all tasks; likelihoods and regimes are stacked along a leading axis."""
     return Model(
         MultiTask.of([model.weights for model in models]),  # type: ignore[misc]
         models[0].network,
-        TasksLikelihood.of([model.likelihood for model in models]),
+        jax.tree.map(lambda *leaves: np.stack(leaves), *[model.likelihood for model in models]),
+        TasksOutput.of([model.output for model in models if model.output is not None]),
     )
 
 

@@ -144,6 +144,16 @@ class OutputLayer(eqx.Module):
     def with_rows(self, rows: Batch) -> "OutputLayer":
         """Return the regime with the rows that its posterior needs."""
 
+    def score(
+        self, gp: FunctionGP, likelihood: Likelihood, seen: Batch, held_out: Batch, normals: Float[Array, "B R"]
+    ) -> Float[Array, ""]:
+        """Return the expected log likelihood of held-out rows, given a draw and the rows that were seen."""
+        posterior = self.with_rows(seen).conditioned(gp, likelihood)
+        # rows that weigh nothing may hold any y
+        y = jnp.where(held_out.weight[:, None] > 0, held_out.y, 0)
+        expected = likelihood.expected_log_prob(*posterior.moments(jnp.asarray(held_out.x)), y, normals)
+        return jnp.sum(expected * held_out.weight)
+
     def row_normals(self, likelihood: Likelihood, num_outputs: int) -> int:
         """Return how many normals the bound takes for every row."""
         return 0

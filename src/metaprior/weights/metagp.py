@@ -4,9 +4,9 @@ w = s (f(code) + sigma_w noise), code = [z_in, z_out] or, where the layer is loc
 has a scale s for its weights, 1/sqrt(fan-in) at the start, and one for its biases: so the data can say, for instance,
 that only the input kernel and not the input itself carries the signal.
 
-One GP serves all layers (`mapping="global"`) or each has its own
-(`"layer"`); local layers and others never share one, for their codes live in different spaces. One input kernel
-serves the network: separate ones drift apart and cost extrapolation.
+One GP serves all layers (`mapping="global"`) or each has its own (`"layer"`); local layers and others never share one,
+for their codes live in different spaces. One input kernel serves the network: separate ones drift apart and cost
+extrapolation.
 
 Where the output layer is integrated (`output`) its weights are not drawn; a draw gives their Gaussian prior instead,
 conditioned on the values of the same GP that were drawn below.

@@ -1,15 +1,17 @@
-"""Several tasks, one network: unit latents and code hyper-parameters shared, mapping and input kernel private.
+"""Several tasks, one network: everything below the output layer is shared, and every task has its own output layer.
 
-A row holds one row of every task side by side, x = [x_1, ..., x_T], and so do its outputs: to the ELBO and to training
-this is a weight model like any other. Given z, tasks are independent, so the KL is that of z, once, and the sum over
-tasks of the KL of their private parts (paper, applications to multi-task learning). The private parts of all tasks
-are stacked along a leading axis and computed by one `vmap`: the program does not grow with the number of tasks.
+The unit latents q(z), the weights below q(u), the code kernels and the layers' scales are those of all tasks. A task's
+own are the input kernel with its projection V and the output layer's weight noise. Given a draw of z and u the tasks
+are independent Gaussian processes (`mapping.output`), so the KL of what is shared counts once:
 
-A task's private part is a MetaGP with holes where the shared parts belong; filled in, it is an ordinary MetaGP.
+    ELBO = E_q(z, u)[sum_t log p(y_t | z, u, theta_t)] - KL[q(z)||p(z)] - E KL[q(u)||p(u | z)] - sum_t KL[q(V_t)||p(V)].
+
+All tasks take the same normals, hence the same z and u. The private parts are stacked along a leading axis and meet
+the data through one `vmap` (`multitask.output`): what is shared is computed once, and the program does not grow with
+the number of tasks.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
@@ -17,49 +19,54 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from metaprior.inputs import InputMap
 from metaprior.kernels import Kernel
-from metaprior.leaves import Fixed, Leaf
-from metaprior.networks import Layer, Network
+from metaprior.leaves import Fixed
+from metaprior.mapping import OutputPrior, WeightNoise
+from metaprior.networks import Layer
 from metaprior.noise import Noise, NoiseSizes
-from metaprior.units import Units
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
-from metaprior.weights.metagp import MetaGP, PreparedMetaGP
+from metaprior.weights.metagp import MetaGP, MetaGPDraw, PreparedMetaGP
 
 
-class Shared(eqx.Module):
-    """What all tasks have in common: q(z), the layers' scales, and the kernels k_in, k_out of every mapping."""
+class Private(eqx.Module):
+    """What a task has for itself: the input kernel, what it sees of the input, and the output layer's weight noise."""
 
-    units: Units
-    log_scale: Float[Leaf, "L 2"]
-    kernels: tuple[Kernel, ...]
-
-
-def _shared_nodes(weights: MetaGP) -> list:
-    return [weights.units, weights.log_scale, *(k for m in weights.mappings for k in (m.kernel_in, m.kernel_out))]
+    input_kernel: Kernel | None
+    input_map: InputMap
+    weight_noise: WeightNoise
 
 
-def split(weights: MetaGP) -> tuple[Shared, MetaGP]:
-    """Return the shared parts of a MetaGP, and the MetaGP with holes in their places."""
-    units, log_scale, *kernels = _shared_nodes(weights)
-    holes = [None] * (2 + len(kernels))
-    return Shared(units, log_scale, tuple(kernels)), eqx.tree_at(_shared_nodes, weights, holes)
+def _private_nodes(weights: MetaGP) -> list:
+    assert weights.output is not None
+    return [weights.input_kernel, weights.input_map, weights.output.weight_noise]
 
 
-def joined(shared: Shared, private: MetaGP) -> MetaGP:
-    """Return the MetaGP of a task: its private part with the holes filled. The inverse of `split`."""
-    nodes = [shared.units, shared.log_scale, *shared.kernels]
-    return eqx.tree_at(_shared_nodes, private, nodes, is_leaf=lambda node: node is None)
+def _is_none(node: object) -> bool:
+    return node is None
+
+
+def split(weights: MetaGP) -> tuple[MetaGP, Private]:
+    """Return what tasks share, a MetaGP with holes in the places of the private parts, and these."""
+    private = Private(*_private_nodes(weights))
+    return eqx.tree_at(_private_nodes, weights, [None, None, None], is_leaf=_is_none), private
+
+
+def joined(shared: MetaGP, private: Private) -> MetaGP:
+    """Return the MetaGP of a task: the shared parts with the holes filled. The inverse of `split`."""
+    nodes = [private.input_kernel, private.input_map, private.weight_noise]
+    return eqx.tree_at(_private_nodes, shared, nodes, is_leaf=_is_none)
 
 
 class MultiTask(WeightModel):
-    """MetaGPs of T tasks with common unit latents, code kernels and scales."""
+    """MetaGPs of T tasks that differ in their private parts alone."""
 
-    shared: Shared | Fixed
-    private: MetaGP
+    shared: MetaGP | Fixed
+    private: Private
 
     @classmethod
     def of(cls, tasks: Sequence[MetaGP]) -> "MultiTask":
-        """Join MetaGPs of equal shapes; what is shared is taken from the first."""
+        """Join MetaGPs whose private parts have equal shapes; what is shared is taken from the first."""
         parts = [split(task) for task in tasks]
         return cls(parts[0][0], jax.tree.map(lambda *leaves: np.stack(leaves), *[private for _, private in parts]))
 
@@ -68,7 +75,7 @@ class MultiTask(WeightModel):
         return MultiTask(Fixed(self.common), self.private)
 
     @property
-    def common(self) -> Shared:
+    def common(self) -> MetaGP:
         """The shared parts, learned or held."""
         return self.shared.value if isinstance(self.shared, Fixed) else self.shared
 
@@ -80,86 +87,82 @@ class MultiTask(WeightModel):
     @property
     def start_jitter(self) -> float:
         """The relative jitter of the factorisations."""
-        return self.private.start_jitter
+        return self.common.start_jitter
 
     def task(self, index: int) -> MetaGP:
         """Return the MetaGP of one task."""
         return joined(self.common, jax.tree.map(lambda leaf: leaf[index], self.private))
 
     def sizes(self) -> NoiseSizes:
-        """The latents' normals once, all others once a task."""
-        one = self.task(0).sizes()
-        return NoiseSizes(one.units, *(self.num_tasks * size for size in one[1:]))
+        """Return the normals of one task: all tasks take the same."""
+        return self.task(0).sizes()
 
     def prepared(self) -> "PreparedTasks":
-        """Factor every task's K_uu. Cost T M^3 a mapping."""
-        return PreparedTasks(jax.vmap(lambda private: joined(self.common, private).prepared())(self.private))
+        """Factor what is shared, once."""
+        first = self.task(0)
+        if isinstance(self.shared, Fixed):
+            # nobody asks for the slopes of what is held
+            first = jax.tree.map(jax.lax.stop_gradient, first)
+        return PreparedTasks(first.prepared(), self.private)
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the part of z, which counts once, and the private parts, summed over tasks."""
+        """Return the parts of what is shared, which count once, and of V, summed over tasks."""
         each = jax.vmap(lambda private: joined(self.common, private).kl())(self.private)
-        return {**{name: jnp.sum(value) for name, value in each.items()}, "kl_z": self.common.units.kl()}
+        return {name: jnp.sum(values) if name == "kl_V" else values[0] for name, values in each.items()}
 
     @property
     def couples_rows(self) -> bool:
-        """Whether the tasks' conditionals draw rows jointly."""
-        return self.private.couples_rows
+        """Whether the conditional draws rows jointly."""
+        return self.common.couples_rows
 
 
 class PreparedTasks(PreparedWeights):
-    """The tasks with their factors, stacked."""
+    """The first task with its factors, which are those of all tasks, and the private parts of every task."""
 
-    tasks: PreparedMetaGP
+    first: PreparedMetaGP
+    private: Private
 
     @property
     def jitter(self) -> Float[Array, ""]:
-        """The largest jitter of all tasks."""
-        return jnp.max(self.tasks.used_jitter)
+        """The jitter of the shared factors."""
+        return self.first.jitter
 
     def draw(self, noise: Noise) -> "TasksDraw":
-        """Return a draw: one z for all tasks, then every task's own."""
-        num_tasks = self.tasks.used_jitter.shape[0]
-        return TasksDraw(
-            self.tasks, noise.units, noise.weights.reshape(num_tasks, -1), noise.spectral.reshape(num_tasks, -1)
-        )
+        """Return a draw: one z and one u for all tasks, and every task's own V."""
+        input_normals = noise.weights[: self.first.model.input_map.num_normals]
+        return TasksDraw(self.first.draw(noise), self.private, input_normals)
 
 
 class TasksDraw(WeightDraw):
-    """One draw of every task; x, rows and outputs hold the tasks' own side by side."""
+    """One draw of everything below the output layers, with what makes every task's own of it."""
 
-    tasks: PreparedMetaGP
-    units: Float[Array, " U"]
-    weight_normals: Float[Array, "T W"]
-    spectral: Float[Array, "T F"]
+    first: MetaGPDraw
+    private: Private
+    input_normals: Float[Array, " V"]
 
-    def _each(self, function: Callable[..., Any], x: Array, rows: Array, *more: Array, axis: int) -> Any:
-        """Return function(a task's draw, its x, its rows, ...) of all tasks, along an axis of the answers."""
-
-        def one(task: PreparedMetaGP, weights: Array, spectral: Array, x: Array, rows: Array, *more: Array) -> Any:
-            return function(task.draw(Noise(self.units, weights, spectral, rows)), x, rows, *more)
-
-        num_tasks = self.spectral.shape[0]
-        parts = (_by_task(x, num_tasks), _by_task(rows, num_tasks), *more)
-        along = (0, 0, 0, *[1 for _ in parts])
-        return jax.vmap(one, in_axes=along, out_axes=axis)(self.tasks, self.weight_normals, self.spectral, *parts)
-
-    def outputs(self, network: Network, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> Float[Array, "B K"]:
-        """Return all tasks' outputs."""
-        f = self._each(lambda draw, x, rows: draw.outputs(network, x, rows), x, rows, axis=1)
-        return f.reshape(x.shape[0], -1)
+    def task(self, private: Private) -> MetaGPDraw:
+        """Return the draw of the task with these private parts (one task's, not the stack)."""
+        model = joined(split(self.first.model)[0], private)
+        projections = private.input_map.draw(self.input_normals)
+        return MetaGPDraw(model, projections, self.first.draws, self.first.z, self.first.own)
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return layers that push the activations of all tasks, [B, T, units]."""
-
-        def layer(index: int) -> Layer:
-            return lambda h: self._each(lambda draw, x, rows, h: draw.at(x, rows)[index](h), x, rows, h, axis=1)
-
-        return [layer(index) for index in range(len(self.tasks.model.wires))]
+        """Return the layers below the output layers, which all tasks share."""
+        return self.first.at(x, rows)
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return explicit weights with a leading axis of tasks: [T, I, J], or [T, B, I, J]."""
-        return self._each(lambda draw, x, rows: draw.weights(x, rows), x, rows, axis=0)
+        """Return the explicit weights of the layers below the output layers."""
+        return self.first.weights(x, rows)
 
+    def kl(self) -> dict[str, Float[Array, ""]]:
+        """Return the part of the shared values u, which counts once."""
+        return self.first.kl()
 
-def _by_task(side_by_side: Float[Array, "B n"], num_tasks: int) -> Float[Array, "B T m"]:
-    return side_by_side.reshape(side_by_side.shape[0], num_tasks, side_by_side.shape[1] // num_tasks)
+    @property
+    def jitter(self) -> Float[Array, ""]:
+        """The largest jitter of the shared factors."""
+        return self.first.jitter
+
+    def output_prior(self) -> OutputPrior:
+        """Return the priors of all tasks' output weights, stacked."""
+        return jax.vmap(lambda private: self.task(private).output_prior())(self.private)
