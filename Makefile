@@ -15,6 +15,8 @@ JOBS ?= 2
 TEST_ENV := NPROC=1 OMP_NUM_THREADS=1 \
 	XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 PYTEST = $(TEST_ENV) $(BIN)/python -m pytest -n $(JOBS)
+# The fast tests compile thousands of programs and run each for a moment: a quarter of the time without optimising them.
+UNOPTIMISED = XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -50,7 +52,7 @@ bench: $(VENV)/.installed-bench ## measure the ratios of docs/performance.md (ab
 	$(BIN)/python -m benchmarks
 
 test: lint ## lint, types, import rules, and the tests but the slow ones
-	$(PYTEST) -m "not slow"
+	$(TEST_ENV) $(UNOPTIMISED) $(BIN)/python -m pytest -n $(JOBS) -m "not slow"
 
 test-all: lint ## the same with the slow tests
 	$(PYTEST)

@@ -174,7 +174,6 @@ PARAMETERS = [
     ("n_iter_no_change", 0, f"{WHOLE} 1; got 0"),
     ("num_inducing", 0, "expected 'auto' or a whole number of at least 1; got 0"),
     ("num_inducing", "some", "expected 'auto' or a whole number of at least 1; got 'some'"),
-    ("num_inducing", 14, r"14 inducing codes are more than there are codes of weights \(13\); give at most 13"),
     ("batch_size", -5, "expected 'auto' or a whole number of at least 1; got -5"),
     ("learning_rate_init", -0.1, "expected a positive number; got -0.1"),
     ("learning_rate_init", np.inf, "expected a positive number; got inf"),
@@ -197,6 +196,13 @@ PARAMETERS = [
     ("local_layers", (2,), "the network has 2 layers of weights .*; got"),
     ("local_layers", (-3,), "the network has 2 layers of weights .*; got"),
 ]
+
+
+@BOTH
+def test_more_inducing_codes_than_codes_of_weights_are_refused_where_they_are_chosen(estimator):
+    with pytest.raises(ValueError, match=r"^num_inducing: 14 inducing codes are more than .* \(13\); give at most 13"):
+        estimator(**{**SMALL, "num_inducing": 14, "output_layer": "drawn"}).fit(X, Y > 0)
+    estimator(**{**SMALL, "num_inducing": 14}).fit(X, Y > 0)  # all weights are anchored: the number is not used
 
 
 @BOTH

@@ -32,7 +32,7 @@ def both_kinds(settings):
     ]
 
 
-@parametrize_with_checks([MetaGPRegressor(**QUICK), MetaGPClassifier(**QUICK)])
+@parametrize_with_checks([MetaGPRegressor(**DRAWN), MetaGPClassifier(**DRAWN)])
 def test_scikit_learn_checks_hold(estimator, check):
     assert check(estimator) is None
 

@@ -75,8 +75,8 @@ def _cosine_jvp(primals: tuple, tangents: tuple) -> tuple:
 # matrix after the other is no slower for matrices of this size.
 @sequential_vmap
 def _cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
-    # LAPACK wants columns: the transpose of a symmetric matrix in rows is that, and nothing need be copied. One triangle
-    # is read; where the matrix is not positive, all of the answer is NaN.
+    # LAPACK wants columns: the transpose of a symmetric matrix in rows is that, and nothing need be copied. One
+    # triangle is read; where the matrix is not positive, all of the answer is NaN.
     return lax.linalg.cholesky(matrix.T, symmetrize_input=False)
 
 
@@ -148,7 +148,8 @@ def _half(inverse: Float[Array, "M M"], dmatrix: Float[Array, "M M"], used: Arra
 def inverse_of_lower(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
     """Return L^-1 for a lower factor.
 
-    Large ones by halves: two thirds of the products of a triangular solve. Small ones block by block: with inverted blocks of size b on the diagonal, two neighbours make one of size 2 b,
+    Large ones by halves: two thirds of the products of a triangular solve. Small ones block by block: with inverted
+    blocks of size b on the diagonal, two neighbours make one of size 2 b,
     inv [[A, 0], [C, D]] = [[A^-1, 0], [-D^-1 C A^-1, D^-1]], all pairs at once in two products of whole matrices. Cost
     4 M^3 log2 M, in products alone: a call of BLAS waits for its threads, milliseconds where the cores are busy. In
     float64 the products of small matrices take ten times as long, and the call is quicker all the same.

@@ -43,7 +43,9 @@ def add_estimator(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("training")
     group.add_argument("--max-iter", type=int, metavar="N", help="steps; default: 3000")
     group.add_argument("--batch-size", type=int, metavar="N", help="rows of a step; default: all up to 512, then 256")
-    group.add_argument("--learning-rate", type=float, dest="learning_rate_init", metavar="X", help="default: chosen by the fit")
+    group.add_argument(
+        "--learning-rate", type=float, dest="learning_rate_init", metavar="X", help="default: chosen by the fit"
+    )
     group.add_argument("--seed", type=int, default=0, dest="random_state", metavar="N", help="default: 0")
     group.add_argument(
         "--set",

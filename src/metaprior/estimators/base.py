@@ -435,7 +435,6 @@ class TrainedEstimator(NetworkEstimator):
         is_optax = self.optimizer is None or (hasattr(self.optimizer, "init") and hasattr(self.optimizer, "update"))
         expect("optimizer", self.optimizer, "an optax optimiser, or None for Adam", is_optax)
 
-
     def _check_learning_rate(self) -> None:
         rate = self.learning_rate_init
         expect("learning_rate_init", rate, "a positive number", is_number(rate) and rate > 0)

@@ -45,8 +45,10 @@ LOCAL_NOISE_HOLD = 0.5
 #: likelihoods, whose rows say less. On 100 rows of four classes a point estimate takes one column for irrelevant, and
 #: the entropy on a far ring is 0.949 of its maximum; with a posterior it is 0.999.
 FEW_ROWS, FEW_LABELS = 50, 500
-#: Adam's step size, and the one where the output layer is integrated and a step sees all rows. On tables that no report
-#: scores (Friedman 1 to 3, diabetes) and the sinusoid, 0.1 reaches the bound of 0.02 in half the steps, or a higher one.
+#: Inducing codes of a GP, where the user names no number.
+NUM_INDUCING = 50
+#: Adam's step size, and the one where the output layer is integrated and a step sees all rows. On tables that no
+#: report scores (Friedman 1 to 3, diabetes) 0.1 reaches the bound of 0.02 in half the steps, or a higher one.
 RATE, FULL_RATE = 0.02, 0.1
 #: Noise at the start where the output layer is integrated: nothing need be held, so the start is merely sensible.
 INTEGRATED_START_NOISE = 0.3
@@ -331,13 +333,16 @@ class MetaGPEstimator(VariationalEstimator):
     def _num_inducing(self, spec: MetaGPSpec, wires: Sequence[Wire], num_rows: int) -> int:
         """Return the number of inducing codes; no mapping needs more than it has codes of weights (at every row)."""
         groups, local = layer_groups(len(wires), spec)
-        most = min(
-            sum(wires[layer].num_weights for layer in group) * (num_rows if is_local else 1)
+        drawn = range(len(wires) - 1 if spec.integrated else len(wires))
+        codes = [
+            sum(wires[layer].num_weights for layer in group if layer in drawn) * (num_rows if is_local else 1)
             for group, is_local in zip(groups, local, strict=True)
-        )
+            if is_local or not spec.integrated  # below an integrated output layer a global layer has them all
+        ]
+        most = min((count for count in codes if count), default=NUM_INDUCING)
         if self.num_inducing == "auto":
-            return min(50, most)
-        if int(self.num_inducing) > most:
+            return min(NUM_INDUCING, most)
+        if any(codes) and int(self.num_inducing) > most:
             raise ValueError(
                 f"num_inducing: {self.num_inducing} inducing codes are more than there are codes of weights ({most}); "
                 f"give at most {most}."

@@ -11,7 +11,6 @@ from metaprior.inference.elbo import Batch
 from metaprior.leaves import Leaf
 from metaprior.noise import random_rows
 
-
 #: Rows from which the ladder of sizes is finer.
 FINE_FROM = 512
 
@@ -34,9 +33,10 @@ class Draws(NamedTuple):
 
 
 def padded_size(num_rows: int) -> int:
-    """Return the next size of a coarse ladder, so that growing data seldom recompile: two sizes an octave, 8 from 512 on.
+    """Return the next size of a coarse ladder, so that growing data seldom recompile.
 
-    Large sizes are finer, for there a step costs more than a compilation, and rows that weigh nothing cost as others do.
+    It has two sizes an octave, and eight from 512 rows on: a step costs more there than a compilation, and rows that
+    weigh nothing cost as much as others.
     """
     if num_rows > FINE_FROM:
         width = 2 ** ((num_rows - 1).bit_length() - 4)

@@ -113,7 +113,9 @@ class MultiTaskEstimator(MetaGPEstimator):
         opened.in_units(self.x_offset_, self.x_scale_)
         seed = self._seed()
         trainer = self._of_one(max_iter=int(self.adapt_iter))
-        recipe = trainer._recipe(len(opened.problem.x))._replace(begins=max(WARM_BEGINS, 1 - self.adapt_iter / WHOLE_RUN))
+        recipe = trainer._recipe(len(opened.problem.x))._replace(
+            begins=max(WARM_BEGINS, 1 - self.adapt_iter / WHOLE_RUN)
+        )
         fit = trainer._trained(self._start_of(opened, seed), side_by_side([opened]), seed, recipe=recipe)
         self.estimators_ = {**self.estimators_, task: self._finished(opened, fit, 0, seed)}
         return self

@@ -41,7 +41,6 @@ from metaprior.numerics import jittered_cholesky, jittered_inverse_root
 from metaprior.units import Units
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
 
-
 #: The least scale of a local output layer's weights, whose prior is log-uniform from there. The bias alone is the exact
 #: GP of the input kernel; the hidden units join it where the evidence gains more than the few nats that this costs.
 #: Without it a trend that gains a tenth of a nat is let in, and extrapolation pays for it.
