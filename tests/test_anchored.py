@@ -319,6 +319,34 @@ def test_order_of_the_hidden_units_changes_neither_bound_nor_predictions(case, q
     _assert_same(found, _bound_and_moments(model, noise, batch), **ROUNDING)
 
 
+@quickly
+def _terms(model: Model, noise: Noise, batch: Batch):
+    return elbo_terms(model, noise, batch)[0]
+
+
+def test_one_draw_has_the_terms_of_the_same_draw_taken_twice():
+    """One draw goes by a way of its own, without a batch of matrices."""
+    sizes, options = CASES["local output"]
+    weights = integrated_metagp(sizes, **options)
+    model = Model(weights, Dense(sizes), Gaussian(np.log(np.full(sizes[-1], 0.3))), Exact())
+    batch = Batch(jnp.asarray(X), jnp.sin(jnp.asarray(X))[:, : sizes[-1]], jnp.ones(len(X)))
+    noise = noise_of(weights, len(X), seed=1)
+    once, twice = (
+        _terms(model, jax.tree.map(lambda n, count=count: jnp.stack([n] * count), noise), batch) for count in (1, 2)
+    )
+    _assert_same(once, twice, **ROUNDING)
+
+
+def test_the_scale_of_a_local_output_layer_pays_its_logarithm_above_the_least_and_no_other_does():
+    weights = integrated_metagp((2, 3, 1), **LOCAL)
+    for scale, cost in ((1e-3, 0.0), (1e-5, 0.0), (0.2, np.log(200))):
+        log_scale = np.array(weights.log_scale)
+        log_scale[-1, 0] = np.log(scale)
+        found = dataclasses.replace(weights, log_scale=log_scale).kl()["kl_scale"]
+        np.testing.assert_allclose(found, cost, atol=1e-12)
+    assert "kl_scale" not in integrated_metagp((2, 3, 1)).kl()
+
+
 # --- the bound --------------------------------------------------------------------------------------------------------
 
 NOISE_STD = 0.15

@@ -50,6 +50,24 @@ def built(monkeypatch):
     return build
 
 
+def test_every_layer_has_its_own_gp_unless_every_weight_is_drawn(built):
+    assert built().weights.output.group is None
+    assert built(mapping="global").weights.output.group == 0
+    assert built(output_layer="drawn").weights.groups == ((0, 1),)
+
+
+def test_the_number_of_inducing_codes_is_free_where_all_weights_are_anchored(built):
+    assert built(num_inducing=10_000).weights.mappings[0].whole
+
+
+@pytest.mark.parametrize(
+    ("options", "rate"),
+    [({}, 0.1), ({"output_layer": "drawn"}, 0.02), ({"batch_size": 8}, 0.02), ({"learning_rate_init": 0.3}, 0.3)],
+)
+def test_the_step_size_is_large_where_a_step_sees_all_rows_of_an_integrated_output_layer(options, rate):
+    assert MetaGPRegressor(**options)._recipe(100).learning_rate == rate
+
+
 COMBINATIONS = list(itertools.product(["pathwise", "fitc", "diag", "full"], ["global", "layer"], [None, "rbf"]))
 #: Four of them, every conditional once, are enough for every day.
 DAILY = [("pathwise", "layer", "rbf"), ("fitc", "global", "rbf"), ("diag", "layer", None), ("full", "global", None)]

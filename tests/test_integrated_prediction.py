@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -112,6 +113,14 @@ def test_rows_alone_and_in_another_order_have_the_answers_they_have_together(kno
     for rows in (ORDER, [0], [6]):
         for name, answer in _answers(known.at(X_NEW[rows]), y[rows]).items():
             assert_allclose(answer, together[name][rows], rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("name", ["moments", "components", "joint_components", "chunks", "coherent"])
+def test_no_setting_of_jax_is_changed_between_two_parts_of_the_rows(fitted, name):
+    draws = fitted._function_draws(np.asarray(X), 8, fitted.draw_key_)
+    parts = draws.coherent().chunks() if name == "coherent" else getattr(draws, name)()
+    next(parts)
+    assert jnp.zeros(1).dtype == jnp.float32
 
 
 def test_classes_sum_to_one_and_those_of_a_row_alone_are_those_together(classes):

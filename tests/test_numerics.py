@@ -11,6 +11,7 @@ from scipy.stats import norm
 from metaprior import numerics
 from metaprior.numerics import (
     LARGEST_BLOCKWISE,
+    LARGEST_WHOLE,
     MAX_JITTER,
     cosine,
     inverse_of_lower,
@@ -241,7 +242,7 @@ def _lower(size: int) -> np.ndarray:
     return np.linalg.cholesky(_positive_definite(size) / size + np.eye(size))
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 50, LARGEST_BLOCKWISE, LARGEST_BLOCKWISE + 1])
+@pytest.mark.parametrize("size", [1, 2, 3, 50, LARGEST_BLOCKWISE, LARGEST_BLOCKWISE + 1, LARGEST_WHOLE + 45])
 def test_inverse_of_lower_is_lower_and_inverts(size):
     lower = _lower(size)
     with jax.enable_x64(True):

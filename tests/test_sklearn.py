@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metaprior import MetaGPClassifier, MetaGPRegressor, baselines, kernels
 
-TRAINED = {"hidden_layer_sizes": (20,), "max_iter": 300}
+TRAINED = {"hidden_layer_sizes": (10,), "max_iter": 100}
 DRAWN = {**TRAINED, "num_predict_draws": 32}
 QUICK = {**DRAWN, "num_train_draws": 2}
 #: Their programs compile anew for every shape of data: minutes.

@@ -10,7 +10,18 @@ import optax
 import pytest
 
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore
-from metaprior.inference import ADAM, ConvergenceTrouble, Draws, Progress, Recipe, make_data, steps, train, training
+from metaprior.inference import (
+    ADAM,
+    ConvergenceTrouble,
+    Draws,
+    Progress,
+    Recipe,
+    Settling,
+    make_data,
+    steps,
+    train,
+    training,
+)
 from metaprior.inference.data import padded_size
 from metaprior.inputs import Projection
 from metaprior.kernels import RBF, Kernel, Periodic
@@ -105,9 +116,23 @@ def test_the_trace_counter_sees_a_new_shape(traces):
     assert traces() > before
 
 
-@pytest.mark.parametrize(("rows", "padded"), [(1, 16), (16, 16), (17, 24), (24, 24), (25, 32), (33, 48), (1000, 1024)])
+@pytest.mark.parametrize(("rows", "padded"), [(1, 16), (16, 16), (17, 24), (24, 24), (25, 32), (33, 48), (512, 512)])
 def test_sizes_climb_a_ladder_of_two_an_octave(rows, padded):
     assert padded_size(rows) == padded
+
+
+@pytest.mark.parametrize(("rows", "padded"), [(513, 576), (576, 576), (927, 960), (1024, 1024), (1025, 1152)])
+def test_from_512_rows_on_the_ladder_has_eight_sizes_an_octave(rows, padded):
+    assert padded_size(rows) == padded
+
+
+def test_a_bound_is_flat_where_two_windows_rise_by_less_than_is_asked_and_not_before():
+    settling = Settling(window=10, per_row=0.0, least=1.0, patience=2)
+    rising = np.repeat(5.0 * np.arange(6), 10)  # by 5 nats a window
+    level = np.concatenate([rising, np.full(40, rising[-1])])
+    assert settling.flat_at(rising, 100) is None
+    assert settling.flat_at(level, 100) == 80  # two windows after the last that rose
+    assert settling._replace(per_row=0.1).flat_at(rising, 100) == 40  # 10 nats a window are asked of 100 rows
 
 
 def test_padded_rows_weigh_nothing():

@@ -75,9 +75,10 @@ class IntegratedDraws(FunctionDraws):
         """Yield rows with the mean [S, rows, K] and the outputs' covariance [S, rows, K, K] of every draw below."""
         for rows, padded in self._padded():
             with in_float64():
-                mean, covariance = _moments(self.posterior, jnp.asarray(padded))
-                size = rows.stop - rows.start
-                yield rows, np.asarray(mean)[:, :size], np.asarray(covariance)[:, :size]
+                mean, covariance = (np.asarray(part) for part in _moments(self.posterior, jnp.asarray(padded)))
+            # out of the block: while whoever asked looks at them, float64 is not on
+            size = rows.stop - rows.start
+            yield rows, mean[:, :size], covariance[:, :size]
 
     def components(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
         """Yield rows, and for every draw below the mean and variance of f, [S, rows, K], and the noise, [S, 1, K]."""
@@ -97,8 +98,9 @@ class IntegratedDraws(FunctionDraws):
         """Yield rows and values of f drawn from every row's own marginal, [S, rows, K]; all rows share the normals."""
         for rows, padded in self._padded():
             with in_float64():
-                f = _marginal_draws(self.posterior, jnp.asarray(padded), jnp.asarray(self._normals()), self.num_draws)
-                yield rows, np.asarray(f)[:, : rows.stop - rows.start]
+                normals = jnp.asarray(self._normals())
+                f = np.asarray(_marginal_draws(self.posterior, jnp.asarray(padded), normals, self.num_draws))
+            yield rows, f[:, : rows.stop - rows.start]
 
     def _normals(self) -> np.ndarray:
         """Return normals for the values of f, [S below, values of each, K]: a lattice, more even than chance."""
@@ -130,8 +132,9 @@ class CoherentDraws(IntegratedDraws):
         """Yield rows and the functions' values there, [S, rows, K]."""
         for rows, padded in self._padded():
             with in_float64():
-                f = _functions(self.posterior, self._key(), jnp.asarray(padded), self.num_draws, first_of(self.key))
-                yield rows, np.asarray(f)[:, : rows.stop - rows.start]
+                first = first_of(self.key)
+                f = np.asarray(_functions(self.posterior, self._key(), jnp.asarray(padded), self.num_draws, first))
+            yield rows, f[:, : rows.stop - rows.start]
 
 
 class GaussianMixture(Predictive):
