@@ -56,6 +56,11 @@ def test_every_layer_has_its_own_gp_unless_every_weight_is_drawn(built):
     assert built(output_layer="drawn").weights.groups == ((0, 1),)
 
 
+def test_in_batches_a_run_is_looked_at_after_every_pass_through_the_rows():
+    assert MetaGPRegressor(batch_size=100)._settling(60_000).window == 600
+    assert MetaGPRegressor(batch_size=100)._settling(500).window == MetaGPRegressor()._settling(500).window == 50
+
+
 def test_the_number_of_inducing_codes_is_free_where_all_weights_are_anchored(built):
     assert built(num_inducing=10_000).weights.mappings[0].whole
 

@@ -365,11 +365,11 @@ class TrainedEstimator(NetworkEstimator):
                     stop_when=stop_when,
                     mesh=self._mesh(),
                     keeper=None if place is None or begins is None else Checkpoint(place, begins),
-                    settling=self._settling(),
+                    settling=self._settling(len(problem.x)),
                 )
         return self._with_rows(fit, data)
 
-    def _settling(self) -> Settling | None:
+    def _settling(self, num_rows: int) -> Settling | None:
         """Return when training has converged; None: it takes `max_iter` steps."""
         return None
 

@@ -116,8 +116,12 @@ class MetaGPEstimator(VariationalEstimator):
         output = fit.model.output.with_rows(Batch(data.x, data.y, data.weight))
         return fit._replace(model=dataclasses.replace(fit.model, output=output))
 
-    def _settling(self) -> Settling | None:
-        return Settling() if self._is_integrated and self.tol == 0 and not self.early_stopping else None
+    def _settling(self, num_rows: int) -> Settling | None:
+        if not self._is_integrated or self.tol > 0 or self.early_stopping:
+            return None
+        usual, batch = Settling(), self._batch_size(num_rows)
+        # in batches the bound is noisy: a look at it is a pass through the rows, or more
+        return usual if batch is None else usual._replace(window=max(usual.window, -(-num_rows // batch)))
 
     def _recipe(self, num_rows: int) -> Recipe:
         recipe = super()._recipe(num_rows)

@@ -54,7 +54,7 @@ def trained_together(estimator: TrainedEstimator, jobs: Sequence[Job]) -> list[F
             optimiser=estimator.optimizer,
             listener=listener,
             stop_when=[job.stop_when for job in jobs],
-            settling=estimator._settling(),
+            settling=estimator._settling(most),
         )
     return [estimator._with_rows(fit, job.data) for fit, job in zip(fits, jobs, strict=True)]
 
