@@ -84,7 +84,7 @@ def two_outputs():
 
 @pytest.fixture(scope="module")
 def classes():
-    output = PseudoObservations.initial(X[:6], RNG.standard_normal((6, 3)))
+    output = PseudoObservations.initial(X[:6], RNG.standard_normal((6, 3)), alike=False)
     return _built((2, 3, 3), Categorical(), output, np.zeros(1), np.ones(1))
 
 

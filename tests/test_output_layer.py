@@ -1,5 +1,6 @@
 """The integrated output layer against dense Gaussians: its prior, its functions, its regimes and their bounds."""
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -14,6 +15,7 @@ from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Likelihood, Poisson, StudentT
 from metaprior.output_layer import Exact, FunctionGP, InducingRows, OutputLayer, PseudoObservations, base, inducing_rows
 from metaprior.output_layer.base import Batch
+from metaprior.output_layer.independent_outputs import ObservedInBasis
 from written import CASES, FIRST, JITTER, NEW, OLD, X_NEW, Setting, X, by_row, quickly, random_gram
 
 # Only rounding: condition numbers are below 1e6 (K_uu with its weight noise or at codes that lie apart; K + noise^2).
@@ -108,14 +110,20 @@ def test_functions_drawn_from_the_prior_have_its_covariance(settings, case):
 
 @pytest.mark.parametrize(
     ("case", "name"),
-    [("one GP", "exact"), ("one GP", "inducing"), ("one GP", "pseudo"), ("local output", "inducing")],
+    [
+        ("one GP", "exact"),
+        ("one GP", "inducing"),
+        ("one GP", "pseudo"),
+        ("local output", "inducing"),
+        ("classes", "pseudo shared"),
+    ],
 )
 def test_functions_drawn_from_the_posterior_have_its_mean_and_covariance(regimes, case, name, monkeypatch):
     monkeypatch.setattr(base, "NUM_FEATURES", NUM_FEATURES)
     given = regimes(case)
     posterior = given.answer(name).posterior
     values = lambda n: posterior.function(n)(jnp.asarray(X_NEW)).T.ravel()  # noqa: E731
-    _assert_drawn(values, posterior.gp, len(posterior.alpha), posterior.num_normals(), *given.posterior(name))
+    _assert_drawn(values, posterior.gp, posterior.num_values, posterior.num_normals(), *given.posterior(name))
 
 
 # --- the regimes ------------------------------------------------------------------------------------------------------
@@ -160,7 +168,14 @@ class Given(NamedTuple):
         y, noise, dense = self.setting.y, self.setting.noise, self.setting.dense
         if name == "inducing":
             return dense.induced(y, noise)
+        if name == "pseudo shared":
+            return dense.observed(y + 0.5, np.tile(_loose(X), len(y) // len(X)))
         return dense.observed(y + 0.5, _loose(y)) if name == "pseudo" else dense.observed(y, noise)
+
+
+def _sharing(y: np.ndarray) -> PseudoObservations:
+    """Pseudo-observations of which all outputs of a row have one precision."""
+    return PseudoObservations(X, (y + 0.5).reshape(-1, len(X)).T, -2 * np.log(_loose(X))[:, None])
 
 
 def _loose(y: np.ndarray) -> np.ndarray:
@@ -181,6 +196,7 @@ def regimes(settings):
                 "inducing": InducingRows(X[FIRST], jitter=JITTER),
                 "inducing all": InducingRows(X, jitter=JITTER),
                 "pseudo": PseudoObservations(X, columns(setting.y + 0.5), columns(-2 * np.log(_loose(setting.y)))),
+                "pseudo shared": _sharing(setting.y),
                 "pseudo all": PseudoObservations(X, columns(setting.y), columns(-2 * np.log(setting.noise))),
             }
             made[case] = Given(setting, each, {})
@@ -193,6 +209,13 @@ def regimes(settings):
 @each_regime
 def test_moments_of_the_posterior_are_the_dense_ones(regimes, case, name):
     _assert_moments(regimes(case).answer(name).moments, *regimes(case).posterior(name), **ROUNDING)
+
+
+@pytest.mark.parametrize("case", ["one GP", "classes"])
+def test_outputs_may_share_the_precision_of_a_row_and_come_apart_where_the_prior_is_separable(regimes, case):
+    answer = regimes(case).answer("pseudo shared")
+    assert isinstance(answer.posterior, ObservedInBasis) == (case == "classes")
+    _assert_moments(answer.moments, *regimes(case).posterior("pseudo shared"), **ROUNDING)
 
 
 @each_of_three
@@ -280,12 +303,13 @@ def test_no_gaussian_q_of_the_output_weights_has_a_higher_bound_than_integrating
 # --- derivatives ------------------------------------------------------------------------------------------------------
 
 
-def _slopes(regime, setting: Setting, batch: Batch) -> list[np.ndarray]:
+def _slopes(regime, setting: Setting, batch: Batch, *, kl: bool = False) -> list[np.ndarray]:
     """The bound and its derivatives in the noise, the inducing rows, and all that the draw below has left."""
 
     def value(learned):
         regime, gp, likelihood = learned
-        return regime.bound(gp, likelihood, batch, jnp.zeros((len(batch.x), 0)))[0]
+        bound, kls = regime.bound(gp, likelihood, batch, jnp.zeros((len(batch.x), 0)))
+        return bound - kls["kl_f"] if kl else bound
 
     learned = jax.tree.map(jnp.asarray, (regime, setting.gp, setting.likelihood))
     return [np.asarray(leaf) for leaf in jax.tree.leaves(quickly(eqx.filter_value_and_grad(value))(learned))]
@@ -300,6 +324,22 @@ def _assert_same_slopes(found: list, expected: list) -> None:
 def test_nonsense_in_padded_rows_stays_out_of_the_derivatives_of_the_exact_bound(settings):
     setting = settings("one GP")
     _assert_same_slopes(*(_slopes(Exact(), setting, setting.batch(padded)) for padded in (True, False)))
+
+
+def test_outputs_that_come_apart_give_the_bound_the_kl_and_the_derivatives_of_the_joint_matrix(settings):
+    """The same precisions, written for every output, take the way of one matrix."""
+    setting = settings("classes")
+    shared = _sharing(setting.y)
+    each = dataclasses.replace(shared, log_precision=np.repeat(shared.log_precision, 3, axis=1))
+    found, expected = (_slopes(own, setting, setting.batch(padded=True), kl=True) for own in (shared, each))
+    places = [place for place, leaf in enumerate(expected) if leaf.shape == each.log_precision.shape]
+    expected[places[-1]] = np.sum(expected[places[-1]], axis=1, keepdims=True)
+    _assert_same_slopes(*([_symmetric(leaf) for leaf in leaves] for leaves in (found, expected)))
+
+
+def _symmetric(slope: np.ndarray) -> np.ndarray:
+    """A covariance has no other part, so only this one of a slope in it has a meaning."""
+    return slope + slope.T if slope.ndim == 2 and slope.shape[0] == slope.shape[1] else slope
 
 
 def test_blocks_of_inducing_rows_give_the_bound_and_the_derivatives_of_one(settings, monkeypatch):

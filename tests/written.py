@@ -38,12 +38,13 @@ CASES = {
         {"input_kernel": RBF([1.2, 0.9]), "local_layers": (-1,), "projection": Projection((2,), "tanh")},
     ),
     "all local, one GP": ((2, 3, 2), {"input_kernel": RBF([1.5, 2.0]) + 0.4}),
+    "classes": ((2, 4, 3), {"mapping": "layer", "input_kernel": RBF(1.7), "local_layers": (-1,), "local_noise": True}),
     "all local, GP per layer": ((2, 2, 3, 2), {"input_kernel": RBF(1.5) * Periodic(2.5, 1.1), "mapping": "layer"}),
 }
 ALL = np.random.default_rng(7).standard_normal((10, 2))
 OLD, NEW, FIRST = slice(0, 7), slice(7, 10), slice(0, 3)
 X, X_NEW = ALL[OLD], ALL[NEW]
-NOISE = np.array([0.3, 0.25])
+NOISE = np.array([0.3, 0.25, 0.4])
 
 
 def quickly(function: Callable) -> Callable:
@@ -200,6 +201,8 @@ def written_out(weights: MetaGP, gp: FunctionGP, below: list) -> Written:
         projection = np.linalg.solve(k_uu, covariance(known, codes)).T
         mean, prior = projection @ u, prior - projection @ covariance(known, codes)
     same = (units_in[:, None] == units_in) & (units_out[:, None] == units_out)
+    if output.local_noise:
+        same = same * _matrix(aux, codes[2], codes[2])
     h, push = _activations(below), np.zeros((len(wire.outputs), len(ALL), len(names)))
     for place, (n, i, o) in enumerate(names):
         scale = np.exp(weights.log_scale[-1][int(i == wire.inputs[-1])])

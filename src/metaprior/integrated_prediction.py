@@ -282,7 +282,7 @@ def coherent_functions(
     posterior: ConditionedGP, key: Key[Array, ""], x: Float[Array, "B D"], num_draws: int, first: Leaf
 ) -> Float[Array, "S B K"]:
     """Return functions of the posterior at the rows; the draws below take turns, from the one that `first` names."""
-    num_below = posterior.alpha.shape[0]
+    num_below = jax.tree.leaves(posterior)[0].shape[0]
     one_of_them = jax.tree.map(lambda leaf: leaf[0], posterior)
     normals = jax.random.normal(key, (num_draws, one_of_them.num_normals()), jnp.float64)
 

@@ -99,7 +99,8 @@ class MetaGPEstimator(VariationalEstimator):
             return model
         regime = self._regime(len(problem.x), problem.num_functions)
         rng = np.random.default_rng([seed, 2])
-        output = initial_output(regime, problem, self.num_inducing_rows, JITTER[self._float_type], rng)
+        separable = metagp_of(model.weights).has_separable_output
+        output = initial_output(regime, problem, self.num_inducing_rows, JITTER[self._float_type], rng, separable)
         model = dataclasses.replace(model, output=output)
         if not self._has_uncertain_hypers(len(problem.x)):
             return model

@@ -15,10 +15,10 @@ REGIMES = ("auto", "exact", "inducing_rows", "pseudo_observations", "drawn")
 EXACT_CHOSEN, EXACT_MOST = 1200, 4000
 #: Rows up to which inducing rows are chosen; with more, pseudo-observations see the rows in batches.
 INDUCING_CHOSEN = 50_000
-#: Inducing rows for Gaussian noise, and for other likelihoods.
-NUM_INDUCING_ROWS, NUM_PSEUDO_ROWS = 300, 100
-#: Pseudo-observations (rows times functions) at the most, whose covariance is factored at every step: for data up to so
-#: many rows, and for more.
+#: Inducing rows for Gaussian noise, for other likelihoods, and the fewest of these that do.
+NUM_INDUCING_ROWS, NUM_PSEUDO_ROWS, LEAST_PSEUDO_ROWS = 300, 100, 50
+#: Pseudo-observations (rows times functions) at the most, where the covariance of all of them is factored at every
+#: step: for data up to so many rows, and for more.
 FEW_ROWS, MOST_PSEUDO, MOST_PSEUDO_OF_MANY = 1000, 200, 800
 
 
@@ -44,9 +44,12 @@ def chosen_regime(name: str, gaussian: bool, num_rows: int, num_functions: int) 
 
 
 def initial_output(
-    regime: str, problem: Problem, num_inducing_rows: Any, jitter: float, rng: np.random.Generator
+    regime: str, problem: Problem, num_inducing_rows: Any, jitter: float, rng: np.random.Generator, separable: bool
 ) -> OutputLayer:
-    """Return the regime before training; inducing rows start at rows of the data."""
+    """Return the regime before training; inducing rows start at rows of the data.
+
+    `separable` says that the prior lets functions come apart that are alike.
+    """
     if regime == "exact":
         return Exact()
     num_rows, num_functions = len(problem.x), problem.num_functions
@@ -59,11 +62,15 @@ def initial_output(
         chosen = _chosen_rows(problem, int(asked or min(NUM_INDUCING_ROWS, num_rows)), rng)
         return InducingRows(problem.x_unit[chosen], None, jitter)
     usual = NUM_INDUCING_ROWS if isinstance(problem.likelihood, Gaussian) else NUM_PSEUDO_ROWS
-    most = MOST_PSEUDO if num_rows <= FEW_ROWS else MOST_PSEUDO_OF_MANY
-    usual = max(1, min(usual, num_rows, most // num_functions))
+    most = (MOST_PSEUDO if num_rows <= FEW_ROWS else MOST_PSEUDO_OF_MANY) // num_functions
+    # a precision for each function has the higher bound (3 to 5 nats on 100 rows of four classes), one for each row
+    # lets functions that are alike come apart, so that there may be any number of them
+    come_apart = separable and problem.likelihood.has_like_functions
+    alike = come_apart and (num_rows > FEW_ROWS or min(asked or LEAST_PSEUDO_ROWS, num_rows) > most)
+    usual = min(usual, num_rows) if alike else max(1, min(usual, num_rows, most))
     chosen = _chosen_rows(problem, int(asked or usual), rng)
     targets = problem.likelihood.functions_at(problem.targets[chosen], num_functions)
-    return PseudoObservations.initial(problem.x_unit[chosen], np.asarray(targets, np.float64))
+    return PseudoObservations.initial(problem.x_unit[chosen], np.asarray(targets, np.float64), alike=alike)
 
 
 def _chosen_rows(problem: Problem, count: int, rng: np.random.Generator) -> np.ndarray:

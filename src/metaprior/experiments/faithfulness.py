@@ -23,7 +23,7 @@ from metaprior.experiments.rank_statistics import (
     uniform_band,
     usual_distance,
 )
-from metaprior.experiments.tiny_models import Fitting, Posterior, Tiny, Truth, drawn_truth, fitted, sampled
+from metaprior.experiments.tiny_models import INTEGRATED, Fitting, Posterior, Tiny, Truth, drawn_truth, fitted, sampled
 from metaprior.experiments.verdicts import clearly, is_above, is_below, said, summarised
 from metaprior.inference.nuts import Settings
 from metaprior.metrics import INTERVALS
@@ -57,11 +57,12 @@ PRESETS = {
         "num_replicates": 50,
         "num_fitted": 25,
         "models": ["global", "local", "whole"],
-        "conditionals": ["integrated", "full", "fitc", "diag", "pathwise"],
+        "conditionals": [INTEGRATED, "full", "fitc", "diag", "pathwise"],
         "tiny": TINY,
         "sampling": {"num_warmup": 300, "num_samples": 474, "target_accept": 0.9, "max_tree_depth": 6},
         "longer": {"whole": {"num_warmup": 500, "num_samples": 790, "max_tree_depth": 8}},
         "fitting": {"num_steps": 3000, "num_inducing": 10, "num_draws": 400},
+        "integrated": {"num_steps": 1500, "num_inducing": 32},
         "num_ranked": 79,
     },
     "smoke": {
@@ -69,11 +70,12 @@ PRESETS = {
         "num_replicates": 10,
         "num_fitted": 5,
         "models": ["global"],
-        "conditionals": ["integrated", "diag"],
+        "conditionals": [INTEGRATED, "diag"],
         "tiny": TINY,
         "sampling": {"num_warmup": 50, "num_samples": 80, "target_accept": 0.8, "max_tree_depth": 5},
         "longer": {},
         "fitting": {"num_steps": 100, "num_inducing": 5, "num_draws": 80},
+        "integrated": {},
         "num_ranked": 39,
     },
 }
@@ -117,7 +119,7 @@ def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
         if posterior == NUTS:
             found = sampled(tiny, truths, sampling_of(config, model), seed)
         else:
-            found = fitted(tiny, truths, posterior, Fitting(**config["fitting"]), seed)
+            found = fitted(tiny, truths, posterior, fitting_of(config, posterior), seed)
         outcomes.append(outcome_of(tiny, truths, found, config["num_ranked"], np.random.default_rng([seed, number])))
     return outcomes
 
@@ -125,6 +127,11 @@ def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
 def sampling_of(config: Config, model: str) -> Settings:
     """Return how NUTS goes: with longer chains where a model needs them."""
     return Settings(**{**config["sampling"], **config["longer"].get(model, {})})
+
+
+def fitting_of(config: Config, posterior: str) -> Fitting:
+    """Return how a variational posterior is found; anchored codes are as many as the estimators have: all 32."""
+    return Fitting(**{**config["fitting"], **(config["integrated"] if posterior == INTEGRATED else {})})
 
 
 def outcome_of(

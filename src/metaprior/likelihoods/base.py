@@ -78,6 +78,11 @@ class Likelihood(eqx.Module):
         """Return how many functions of the network the outputs take."""
         return num_outputs
 
+    @property
+    def has_like_functions(self) -> bool:
+        """Whether the functions mean the same, as those of classes do: a row then tells as much of each."""
+        return False
+
     def log_prior(self) -> Float[Array, ""]:
         """Return the log prior density of what is learned (its unconstrained form), for samplers; 0 if nothing is."""
         return jnp.zeros(())

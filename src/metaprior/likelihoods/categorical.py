@@ -30,6 +30,11 @@ class Categorical(Likelihood):
         p = self.mean(f)
         return p * (1 - p)
 
+    @property
+    def has_like_functions(self) -> bool:
+        """One for every class."""
+        return True
+
     def functions_at(self, y: np.ndarray, num_functions: int) -> np.ndarray:
         """Return 3 for the class that was seen, less the mean over classes."""
         seen = np.eye(num_functions)[y[:, 0].astype(int)]

@@ -6,7 +6,7 @@ from metaprior.mapping.diag import Diag
 from metaprior.mapping.fitc import FITC
 from metaprior.mapping.full import Full
 from metaprior.mapping.inducing import Mapping
-from metaprior.mapping.output import KnownValues, OutputPrior, OutputRows
+from metaprior.mapping.output import KnownValues, OutputPrior, OutputRows, PriorFunction
 from metaprior.mapping.pathwise import Pathwise
 from metaprior.mapping.weight_noise import WeightNoise
 from metaprior.mapping.whitened import Whitened
@@ -23,6 +23,7 @@ __all__ = [
     "Mapping",
     "OutputPrior",
     "OutputRows",
+    "PriorFunction",
     "Pathwise",
     "Placed",
     "Posterior",

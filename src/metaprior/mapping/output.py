@@ -9,7 +9,9 @@ where Sigma_w is the diagonal of the weight noise and k_aux = 1 in a global laye
 inputs, or (`local_noise`) follows the input kernel as f does, so that nothing is known far from the data.
 
 Where the layer shares its GP with layers below, the values u that were drawn there are known: the mean is G alpha, and
-G K_uu^-1 G' is taken off the covariance, with G[(n, o), m] = (phi E_in)[n, m] a[n, m] E_out[o, m].
+G K_uu^-1 G' is taken off the covariance, with G[(n, o), m] = (phi E_in)[n, m] a[n, m] E_out[o, m]. Where it does not,
+and the weight noise is the same for all outputs, the outputs are independent in the eigenvectors of K_out
+(`is_separable`), and nothing need be as large as rows times outputs.
 """
 
 from typing import NamedTuple
@@ -47,12 +49,15 @@ class KnownValues(NamedTuple):
 
 
 class OutputPrior(eqx.Module):
-    """The Gaussian prior of the output weights given a draw of all that is below, and of the functions they make."""
+    """The Gaussian prior of the output weights given a draw of all that is below, and of the functions they make.
+
+    `std_out` None says that the weight noise is the same for all outputs.
+    """
 
     gram_in: Float[Array, "I I"]
     gram_out: Float[Array, "K K"]
     std_in: Float[Array, " I"]
-    std_out: Float[Array, " K"]
+    std_out: Float[Array, " K"] | None
     scale: Float[Array, " I"]
     kernel: Kernel | None
     known: KnownValues | None
@@ -64,37 +69,65 @@ class OutputPrior(eqx.Module):
         """K."""
         return self.gram_out.shape[0]
 
+    @property
+    def is_separable(self) -> bool:
+        """Whether the covariance is K_out (x) signal + I (x) white: no known values, the same noise for all outputs."""
+        return self.known is None and self.std_out is None
+
+    @property
+    def _variance_out(self) -> Float[Array, " K"]:
+        return jnp.ones(self.num_outputs, self.gram_out.dtype) if self.std_out is None else self.std_out**2
+
     def mean(self, rows: OutputRows) -> Float[Array, "K B"]:
         """Return the prior mean: 0, or what the known values say. Cost B (I + K) M."""
         if self.known is None:
             return jnp.zeros((self.num_outputs, rows.phi.shape[0]), rows.phi.dtype)
         return self.known.cross_out @ (self._inner(rows) * self.known.alpha).T
 
-    def covariance(self, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
-        """Return the covariance of all outputs at two sets of rows, output after output. Cost K^2 A B + A B I."""
+    def parts(self, a: OutputRows, b: OutputRows) -> tuple[Float[Array, "A B"], Float[Array, "A B"]]:
+        """Return what two sets of rows share through f and through the weight noise, for outputs of variance 1."""
         signal = (a.phi @ self.gram_in) @ b.phi.T
         white = (a.phi * self.std_in**2) @ b.phi.T
         if self.kernel is not None:
             level = self.kernel(a.eps, b.eps)
             signal, white = signal * level, white * level if self.local_noise else white
+        return signal, white
+
+    def own_parts(self, rows: OutputRows) -> tuple[Float[Array, " B"], Float[Array, " B"]]:
+        """Return the same for every row with itself. Cost B I^2."""
+        signal = jnp.sum((rows.phi @ self.gram_in) * rows.phi, axis=1)
+        white = jnp.sum((rows.phi * self.std_in) ** 2, axis=1)
+        if self.kernel is not None:
+            level = self.kernel.diagonal(rows.eps)
+            signal, white = signal * level, white * level if self.local_noise else white
+        return signal, white
+
+    def covariance(self, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
+        """Return the covariance of all outputs at two sets of rows, output after output. Cost K^2 A B + A B I."""
+        signal, white = self.parts(a, b)
         # [o, n, o', n']
         total = self.gram_out[:, None, :, None] * signal[:, None, :]
-        total = total + jnp.diag(self.std_out**2)[:, None, :, None] * white[:, None, :]
+        total = total + jnp.diag(self._variance_out)[:, None, :, None] * white[:, None, :]
         if self.known is not None:
             total = total - jnp.einsum("onm,pqm->onpq", self._explained(a), self._explained(b))
         return total.reshape(self.num_outputs * a.phi.shape[0], -1)
 
     def own_covariance(self, rows: OutputRows) -> Float[Array, "B K K"]:
         """Return the covariance of the outputs at every row by itself. Cost B (I^2 + K^2)."""
-        signal = jnp.sum((rows.phi @ self.gram_in) * rows.phi, axis=1)
-        white = jnp.sum((rows.phi * self.std_in) ** 2, axis=1)
-        if self.kernel is not None:
-            level = self.kernel.diagonal(rows.eps)
-            signal, white = signal * level, white * level if self.local_noise else white
-        total = signal[:, None, None] * self.gram_out + white[:, None, None] * jnp.diag(self.std_out**2)
+        signal, white = self.own_parts(rows)
+        total = signal[:, None, None] * self.gram_out + white[:, None, None] * jnp.diag(self._variance_out)
         if self.known is not None:
             explained = self._explained(rows)
             total = total - jnp.einsum("onm,pnm->nop", explained, explained)
+        return total
+
+    def spread(self, coefficients: Float[Array, "K A"], at: OutputRows, rows: OutputRows) -> Float[Array, "K B"]:
+        """Return the covariance of rows with `at`, times coefficients there. Cost K A B, and no matrix of that size."""
+        signal, white = self.parts(at, rows)
+        total = self.gram_out @ coefficients @ signal + self._variance_out[:, None] * (coefficients @ white)
+        if self.known is not None:
+            inner = jnp.einsum("onm,on->m", self._explained(at), coefficients)
+            total = total - self._explained(rows) @ inner
         return total
 
     def _inner(self, rows: OutputRows) -> Float[Array, "B M"]:
@@ -144,7 +177,7 @@ class OutputPrior(eqx.Module):
                 at_codes = at_codes * self.kernel.features(self.known.code_aux, spectral).T
             drawn = jnp.sum(at_codes, axis=0) + self.known.noise * noise
             update = -(self.known.inverse_root.T @ (self.known.inverse_root @ drawn))
-        own = self.std_in[:, None] * white * self.std_out
+        own = self.std_in[:, None] * white * jnp.sqrt(self._variance_out)
         values = values[:, :num_in, :num_out]
         if self.local_noise and self.kernel is not None:
             values, own = values + own / np.sqrt(len(own)).astype(normals.dtype), jnp.zeros_like(own[:1])

@@ -7,7 +7,6 @@ the same order: the bound of a batch, then the posterior given the draw.
 """
 
 import abc
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -15,7 +14,7 @@ from jaxtyping import Array, Float
 
 from metaprior.leaves import Leaf
 from metaprior.likelihoods import Gaussian, Likelihood
-from metaprior.mapping import OutputPrior, OutputRows
+from metaprior.mapping import OutputPrior, OutputRows, PriorFunction
 from metaprior.networks import Network
 from metaprior.weights import WeightDraw
 
@@ -52,31 +51,23 @@ class Batch(eqx.Module):
 
 
 class ConditionedGP(eqx.Module):
-    """The posterior of the functions given one draw: what rows `at` know, spread by the covariance.
-
-    E f(x) = m(x) + k(x)' alpha and cov = K - k(x)' E' E k(x') (+ k(x)' R' R k(x')), with E = `explained` and, where the
-    values at the rows are themselves uncertain, R = `restored`.
-    """
+    """The posterior of the functions given one draw: what rows `at` know, spread by the covariance."""
 
     gp: FunctionGP
     at: OutputRows
-    alpha: Float[Array, " R"]
-    explained: Float[Array, "R R"]
-    restored: Float[Array, "R R"] | None
 
     def moments(self, x: Float[Array, "B D"]) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
-        """Return every row's mean and the covariance of its outputs. Cost B (K R)^2."""
+        """Return every row's mean and the covariance of its outputs."""
         return self.moments_of(self.gp.rows(x))
 
+    @abc.abstractmethod
     def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
         """Return the same for rows that were pushed up to the output layer already."""
-        prior = self.gp.prior
-        cross = prior.covariance(self.at, rows)
-        mean = prior.mean(rows) + (self.alpha @ cross).reshape(prior.num_outputs, -1)
-        covariance = prior.own_covariance(rows) - _squares(self.explained @ cross, prior.num_outputs)
-        if self.restored is not None:
-            covariance = covariance + _squares(self.restored @ cross, prior.num_outputs)
-        return mean.T, covariance
+
+    @property
+    def num_values(self) -> int:
+        """How many values of f the rows `at` have: rows times outputs."""
+        return self.gp.prior.num_outputs * self.at.phi.shape[0]
 
     @property
     def _num_dims(self) -> int:
@@ -84,44 +75,88 @@ class ConditionedGP(eqx.Module):
 
     def num_normals(self) -> int:
         """Return how many normals a drawn function takes."""
-        return self.gp.prior.num_normals(NUM_FEATURES, self._num_dims) + self.alpha.shape[0]
+        return self.gp.prior.num_normals(NUM_FEATURES, self._num_dims) + self.num_values
 
     def function(self, normals: Float[Array, " n"]) -> "DrawnFunction":
         """Return a function of the posterior, by Matheron's rule: a function of the prior, moved to what is known."""
-        size = self.alpha.shape[0]
+        size = self.num_values
         drawn = self.gp.prior.function(normals[size:], NUM_FEATURES, self._num_dims)
-        return DrawnFunction(self, drawn, self.update(drawn(self.at).ravel(), normals[:size]))
+        own = normals[:size].reshape(self.gp.prior.num_outputs, -1)
+        return DrawnFunction(self.gp, self.at, drawn, self.update(drawn(self.at), own))
 
     @abc.abstractmethod
-    def update(self, prior_values: Float[Array, " R"], normals: Float[Array, " R"]) -> Float[Array, " R"]:
+    def update(self, prior_values: Float[Array, "K R"], normals: Float[Array, "K R"]) -> Float[Array, "K R"]:
         """Return the coefficients that move a function of the prior with these values to one of the posterior."""
 
 
 class DrawnFunction(eqx.Module):
     """A function of the posterior given one draw of what is below."""
 
-    conditioned: ConditionedGP
-    prior_function: Any
-    coefficients: Float[Array, " R"]
+    gp: FunctionGP
+    at: OutputRows
+    prior_function: PriorFunction
+    coefficients: Float[Array, "K R"]
 
     def __call__(self, x: Float[Array, "B D"]) -> Float[Array, "B K"]:
         """Return its values. Cost B K R, and that of a function of the prior."""
-        gp = self.conditioned.gp
-        rows = gp.rows(x)
-        moved = self.coefficients @ gp.prior.covariance(self.conditioned.at, rows)
-        return (gp.prior.mean(rows) + self.prior_function(rows) + moved.reshape(gp.prior.num_outputs, -1)).T
+        rows, prior = self.gp.rows(x), self.gp.prior
+        moved = prior.spread(self.coefficients, self.at, rows)
+        return (prior.mean(rows) + self.prior_function(rows) + moved).T
 
 
-class ObservedRows(ConditionedGP):
+class JointRows(ConditionedGP):
+    """All outputs at all rows `at` in one matrix: E f(x) = m(x) + k(x)' alpha, cov = K - k(x)' E' E k(x').
+
+    E is `explained`; where the values at the rows are themselves uncertain, k(x)' R' R k(x') with R = `restored` comes
+    back to the covariance.
+    """
+
+    alpha: Float[Array, "K R"]
+    explained: Float[Array, "KR KR"]
+    restored: Float[Array, "KR KR"] | None
+
+    def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
+        """Return every row's mean and the covariance of its outputs. Cost B K (K R)^2."""
+        prior = self.gp.prior
+        cross = prior.covariance(self.at, rows)
+        mean = prior.mean(rows) + (self.alpha.ravel() @ cross).reshape(prior.num_outputs, -1)
+        covariance = prior.own_covariance(rows) - _squares(self.explained @ cross, prior.num_outputs)
+        if self.restored is not None:
+            covariance = covariance + _squares(self.restored @ cross, prior.num_outputs)
+        return mean.T, covariance
+
+
+class ObservedRows(JointRows):
     """The posterior after observing f at rows with Gaussian noise: real rows, or pseudo-observations."""
 
-    observed: Float[Array, " R"]
-    noise: Float[Array, " R"]
+    observed: Float[Array, "K R"]
+    noise: Float[Array, "K R"]
 
-    def update(self, prior_values: Float[Array, " R"], normals: Float[Array, " R"]) -> Float[Array, " R"]:
+    @classmethod
+    def of(
+        cls, gp: FunctionGP, at: OutputRows, explained: Float[Array, "KR KR"], observed: Array, noise: Array
+    ) -> "ObservedRows":
+        """Return the posterior for a given E = (K + noise^2)^-1/2 and what was observed, less the prior's mean."""
+        shape = (gp.prior.num_outputs, -1)
+        alpha = explained.T @ (explained @ observed)
+        return cls(gp, at, alpha.reshape(shape), explained, None, observed.reshape(shape), noise.reshape(shape))
+
+    def update(self, prior_values: Float[Array, "K R"], normals: Float[Array, "K R"]) -> Float[Array, "K R"]:
         """Return (K + noise^2)^-1 (observed - f - noise normals)."""
         gap = self.observed - prior_values - self.noise * normals
-        return self.explained.T @ (self.explained @ gap)
+        return (self.explained.T @ (self.explained @ gap.ravel())).reshape(gap.shape)
+
+    def kl(self) -> Float[Array, ""]:
+        """Return KL[q(f at the rows) || p] = (tr B^-1 - R + log |B| + alpha' K alpha) / 2, B = I + K / noise^2."""
+        gram = self.gp.prior.covariance(self.at, self.at)
+        # L_B^-1 = explained noise, and tr B^-1 = |L_B^-1|^2
+        return kl_of_observing(self.explained * self.noise.ravel(), gram, self.alpha.ravel())
+
+
+def kl_of_observing(inverse_root: Float[Array, "R R"], gram: Float[Array, "R R"], alpha: Float[Array, " R"]) -> Array:
+    """Return (tr B^-1 - R + log |B| + alpha' K alpha) / 2 for the inverse root of B."""
+    spread = jnp.sum(inverse_root**2) - len(gram)
+    return 0.5 * (spread + alpha @ gram @ alpha) - jnp.sum(jnp.log(jnp.diagonal(inverse_root)))
 
 
 class OutputLayer(eqx.Module):

@@ -33,9 +33,8 @@ class Exact(OutputLayer):
         batch: Batch = self.rows.value
         rows, covariance, residual, real = self._observed(gp, likelihood, batch)
         explained = jittered_inverse_root(covariance, jnp.zeros((), covariance.dtype))[0] * real
-        alpha = explained.T @ (explained @ residual)
         noise = jnp.repeat(noise_of(likelihood), batch.x.shape[0])
-        return ObservedRows(gp, rows, alpha, explained, None, residual, noise)
+        return ObservedRows.of(gp, rows, explained, residual, noise)
 
     def with_rows(self, rows: Batch) -> "Exact":
         """Keep the data."""

@@ -19,7 +19,7 @@ from metaprior.leaves import Fixed, Leaf
 from metaprior.likelihoods import Likelihood
 from metaprior.mapping import OutputRows
 from metaprior.numerics import jittered_inverse_root
-from metaprior.output_layer.base import Batch, ConditionedGP, FunctionGP, OutputLayer, by_output, noise_of
+from metaprior.output_layer.base import Batch, FunctionGP, JointRows, OutputLayer, by_output, noise_of
 
 #: Rows of a block.
 BLOCK = 4096
@@ -55,7 +55,7 @@ class InducingRows(OutputLayer):
         eye = jnp.eye(len(inverse_root), dtype=inverse_root.dtype)
         small_root = jittered_inverse_root(eye + sums.gram, jnp.zeros((), eye.dtype))[0]
         restored = small_root @ inverse_root
-        alpha = restored.T @ (small_root @ sums.product)
+        alpha = (restored.T @ (small_root @ sums.product)).reshape(gp.prior.num_outputs, -1)
         return InducedRows(gp, at, alpha, inverse_root, restored, small_root)
 
     def with_rows(self, rows: Batch) -> "InducingRows":
@@ -67,15 +67,15 @@ class InducingRows(OutputLayer):
         return jittered_inverse_root(gram, jnp.asarray(self.jitter, gram.dtype))[0]
 
 
-class InducedRows(ConditionedGP):
+class InducedRows(JointRows):
     """The posterior through inducing rows, whose values are uncertain themselves."""
 
-    small_root: Float[Array, "R R"]
+    small_root: Float[Array, "KR KR"]
 
-    def update(self, prior_values: Float[Array, " R"], normals: Float[Array, " R"]) -> Float[Array, " R"]:
+    def update(self, prior_values: Float[Array, "K R"], normals: Float[Array, "K R"]) -> Float[Array, "K R"]:
         """Return K_mm^-1 (f_m - prior values) for a draw f_m = L (B^-1 A y + L_B^-T normals) of the inducing values."""
-        spread = self.explained.T @ (self.small_root.T @ normals - self.explained @ prior_values)
-        return self.alpha + spread
+        gap = self.small_root.T @ normals.ravel() - self.explained @ prior_values.ravel()
+        return self.alpha + (self.explained.T @ gap).reshape(normals.shape)
 
 
 class _Sums(eqx.Module):

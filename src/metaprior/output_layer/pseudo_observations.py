@@ -6,7 +6,9 @@ with targets t and a diagonal D that are learned. With S = D^-1/2 and B = I + S 
     E f(x) = m + k(x)' S B^-1 S (t - m),   cov = K - k(x)' S B^-1 S k(x'),
     KL[q(f~) || p(f~)] = (tr B^-1 - M + log |B| + alpha' K alpha) / 2,   alpha = S B^-1 S (t - m).
 
-What is learned does not know the draw, and yet q(f~) follows it. Cost B M^2 + M^3 (M counts rows times outputs).
+What is learned does not know the draw, and yet q(f~) follows it. Where the functions mean different things (a mean and
+a noise) each has its own D, and the cost is B K (M K)^2 + (M K)^3. Functions that are alike, one for every class, share
+the D of a row: then they come apart (`independent_outputs`), and the cost is B K M^2 + K M^3.
 """
 
 import equinox as eqx
@@ -18,20 +20,21 @@ from metaprior.leaves import Leaf
 from metaprior.likelihoods import Likelihood
 from metaprior.numerics import jittered_inverse_root
 from metaprior.output_layer.base import Batch, FunctionGP, ObservedRows, OutputLayer, by_output
+from metaprior.output_layer.independent_outputs import ObservedInBasis
 
 
 class PseudoObservations(OutputLayer):
-    """The output layer known through pseudo-observations at inducing rows."""
+    """The output layer known through pseudo-observations at inducing rows; a precision for each, or one for a row."""
 
     points: Float[Leaf, "M D"]
     targets: Float[Leaf, "M K"]
-    log_precision: Float[Leaf, "M K"]
+    log_precision: Float[Leaf, "M J"]
     takes_all_rows: bool = eqx.field(static=True, init=False, default=False)
 
     @classmethod
-    def initial(cls, points: np.ndarray, targets: np.ndarray) -> "PseudoObservations":
+    def initial(cls, points: np.ndarray, targets: np.ndarray, *, alike: bool) -> "PseudoObservations":
         """Start from rows of the data and what they say, each with the precision of one."""
-        return cls(points, targets, np.zeros_like(targets))
+        return cls(points, targets, np.zeros((len(targets), 1 if alike else targets.shape[1])))
 
     def bound(
         self, gp: FunctionGP, likelihood: Likelihood, batch: Batch, normals: Float[Array, "B R"]
@@ -42,25 +45,19 @@ class PseudoObservations(OutputLayer):
         # rows that weigh nothing may hold any y: keep it out of sums and derivatives (0 times NaN is NaN)
         y = jnp.where(batch.weight[:, None] > 0, batch.y, 0)
         expected = likelihood.expected_log_prob(mean, covariance, y, normals)
-        return jnp.sum(expected * batch.weight), {"kl_f": self._kl(gp, posterior)}
+        return jnp.sum(expected * batch.weight), {"kl_f": posterior.kl()}
 
-    def _kl(self, gp: FunctionGP, posterior: ObservedRows) -> Float[Array, ""]:
-        gram = gp.prior.covariance(posterior.at, posterior.at)
-        # L_B^-1 = explained D^1/2, and tr B^-1 = |L_B^-1|^2
-        inverse_root = posterior.explained * posterior.noise
-        spread = jnp.sum(inverse_root**2) - len(gram)
-        return 0.5 * (spread + posterior.alpha @ gram @ posterior.alpha) - jnp.sum(jnp.log(jnp.diagonal(inverse_root)))
-
-    def conditioned(self, gp: FunctionGP, likelihood: Likelihood) -> ObservedRows:
+    def conditioned(self, gp: FunctionGP, likelihood: Likelihood) -> ObservedRows | ObservedInBasis:
         """Return the posterior of the functions given a draw."""
-        at = gp.rows(self.points)
-        root = jnp.exp(0.5 * by_output(jnp.asarray(self.log_precision)))
+        at, targets = gp.rows(self.points), jnp.asarray(self.targets)
+        root = jnp.exp(0.5 * jnp.asarray(self.log_precision))
+        if root.shape[1] < targets.shape[1] and gp.prior.is_separable:
+            return ObservedInBasis.of(gp, at, targets.T, 1 / root[:, 0])
+        root = by_output(jnp.broadcast_to(root, targets.shape))
         gram = gp.prior.covariance(at, at)
         small = jnp.eye(len(gram), dtype=gram.dtype) + root * gram * root[:, None]
         explained = jittered_inverse_root(small, jnp.zeros((), gram.dtype))[0] * root
-        observed = by_output(jnp.asarray(self.targets)) - gp.prior.mean(at).ravel()
-        alpha = explained.T @ (explained @ observed)
-        return ObservedRows(gp, at, alpha, explained, None, observed, 1 / root)
+        return ObservedRows.of(gp, at, explained, by_output(targets) - gp.prior.mean(at).ravel(), 1 / root)
 
     def with_rows(self, rows: Batch) -> "PseudoObservations":
         """Keep none: the pseudo-observations say all."""

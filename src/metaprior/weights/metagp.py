@@ -132,6 +132,11 @@ class MetaGP(WeightModel):
         return parts | ({"kl_V": self.input_map.kl()} if self.input_map.means else {})
 
     @property
+    def has_separable_output(self) -> bool:
+        """Whether the prior of the integrated outputs is separable: a GP and a weight noise of their own, even."""
+        return self.output is not None and self.output.group is None and self.output.weight_noise.slope_out is None
+
+    @property
     def couples_rows(self) -> bool:
         """Whether a conditional draws the rows of a call jointly."""
         return any(self.conditional.couples_rows and is_local for is_local in self.local)
@@ -294,7 +299,7 @@ class MetaGPDraw(WeightDraw):
             kernel_in(z_in, z_in),
             kernel_out(z_out, z_out),
             output.weight_noise.std_in(z_in),
-            output.weight_noise.std_out(z_out),
+            None if output.weight_noise.slope_out is None else output.weight_noise.std_out(z_out),
             input_scales(jnp.exp(model.log_scale[output.layer]), len(wire.inputs)),
             model.input_kernel if output.local else None,
             None if output.group is None else self._known(output.group, z_in, z_out),

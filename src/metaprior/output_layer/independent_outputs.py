@@ -1,0 +1,71 @@
+"""Outputs that are alike, observed through noise that they share: a posterior in which they come apart.
+
+Where cov(f_o(x), f_p(x')) = K_out[o, p] signal(x, x') + [o = p] white(x, x') and the noise of an observation is the
+same for all outputs of a row, the eigenvectors U of K_out turn the outputs into independent functions g = U' f with
+
+    cov(g_r(x), g_r(x')) = lambda_r signal(x, x') + white(x, x').
+
+Each is observed by itself, so K matrices of R rows take the place of one of K R. Cost K R^3, and K R^2 for every row
+that is asked about.
+"""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from metaprior.mapping import OutputRows
+from metaprior.numerics import eigenvectors, jittered_inverse_root
+from metaprior.output_layer.base import ConditionedGP, FunctionGP, kl_of_observing
+
+
+class ObservedInBasis(ConditionedGP):
+    """The posterior after observing f at rows, all outputs of a row with one noise; the prior must be separable."""
+
+    values: Float[Array, " K"]
+    vectors: Float[Array, "K K"]
+    alpha: Float[Array, "K R"]
+    explained: Float[Array, "K R R"]
+    observed: Float[Array, "K R"]
+    noise: Float[Array, " R"]
+
+    @classmethod
+    def of(
+        cls, gp: FunctionGP, at: OutputRows, observed: Float[Array, "K R"], noise: Float[Array, " R"]
+    ) -> "ObservedInBasis":
+        """Return the posterior after observing these values."""
+        values, vectors = eigenvectors(gp.prior.gram_out)
+        signal, white = gp.prior.parts(at, at)
+        eye, none = jnp.eye(len(noise), dtype=noise.dtype), jnp.zeros((), noise.dtype)
+
+        def one(value: Float[Array, ""]) -> Float[Array, "R R"]:
+            small = eye + (value * signal + white) / noise / noise[:, None]
+            return jittered_inverse_root(small, none)[0] / noise
+
+        explained = jax.vmap(one)(values)
+        turned = vectors.T @ observed
+        alpha = jnp.einsum("ksr,kst,kt->kr", explained, explained, turned)
+        return cls(gp, at, values, vectors, alpha, explained, turned, noise)
+
+    def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
+        """Return every row's mean and the covariance of its outputs. Cost B K R^2 + B K^3."""
+        signal, white = self.gp.prior.parts(self.at, rows)
+        own_signal, own_white = self.gp.prior.own_parts(rows)
+        cross = self.values[:, None, None] * signal + white
+        left = self.values[:, None] * own_signal + own_white - jnp.sum((self.explained @ cross) ** 2, axis=1)
+        mean = jnp.einsum("kr,krb->bk", self.alpha, cross)
+        covariance = jnp.einsum("ok,kb,pk->bop", self.vectors, jnp.maximum(left, 0), self.vectors)
+        return mean @ self.vectors.T, covariance
+
+    def update(self, prior_values: Float[Array, "K R"], normals: Float[Array, "K R"]) -> Float[Array, "K R"]:
+        """Return (K + noise^2)^-1 (observed - f - noise normals), basis function by basis function and back."""
+        gap = self.observed - self.vectors.T @ prior_values - self.noise * normals
+        return self.vectors @ jnp.einsum("ksr,kst,kt->kr", self.explained, self.explained, gap)
+
+    def kl(self) -> Float[Array, ""]:
+        """Return KL[q(f at the rows) || p], the sum over basis functions."""
+        signal, white = self.gp.prior.parts(self.at, self.at)
+
+        def one(value: Array, explained: Array, alpha: Array) -> Float[Array, ""]:
+            return kl_of_observing(explained * self.noise, value * signal + white, alpha)
+
+        return jnp.sum(jax.vmap(one)(self.values, self.explained, self.alpha))
