@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from metaprior.compilation import compilation_cache, drop_programs_when_many
 from metaprior.estimators.checkpoints import Checkpoint, Place, digest_of
 from metaprior.estimators.checks import expect, is_number, is_whole, standard_units, text_columns
+from metaprior.estimators.phases import Phase, joined_fits, usual_phase
 from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore, as_numpy, hold_out
 from metaprior.inference import Data, Draws, Fit, Recipe, Settling, make_data, row_mesh, train
@@ -278,9 +279,10 @@ class NetworkEstimator(Estimator):
 
 
 class Job(NamedTuple):
-    """One run: the model before it, its data, the rule that may end it, and its seed."""
+    """One fit: the model before it, the phases to come, its data, the rule that may end it, and its seed."""
 
     model: Model
+    phases: list[Phase]
     data: Data
     stop_when: Callable | None
     seed: int
@@ -322,7 +324,7 @@ class TrainedEstimator(NetworkEstimator):
         """Return what training needs, for several that train side by side."""
         model = self.model_ if self._going_on() else self._started(problem, seed)
         with self._computing():
-            return Job(model, *self._split(problem, seed), seed)
+            return Job(model, self._phases(model, problem, seed), *self._split(problem, seed), seed)
 
     @property
     def _is_one_run(self) -> bool:
@@ -345,29 +347,44 @@ class TrainedEstimator(NetworkEstimator):
         """Return how many rows and draws a step takes."""
         return Draws(self._batch_size(num_rows), 1, 1)
 
+    def _phases(self, model: Model, problem: Problem, seed: int) -> list[Phase]:
+        """Return the phases of a fit, in their order."""
+        return [usual_phase(self._recipe(len(problem.x)), self._settling(len(problem.x)))]
+
     def _trained(
-        self, model: Model, problem: Problem, seed: int, place: Place | None = None, recipe: Recipe | None = None
+        self,
+        model: Model,
+        problem: Problem,
+        seed: int,
+        place: Place | None = None,
+        phases: Sequence[Phase] | None = None,
     ) -> Fit:
-        recipe = self._recipe(len(problem.x)) if recipe is None else recipe
-        draws = self._draws_a_step(len(problem.x))
+        phases = self._phases(model, problem, seed) if phases is None else phases
+        draws, fits = self._draws_a_step(len(problem.x)), list[Fit]()
         with self._computing():
             data, stop_when = self._split(problem, seed)
-            begins = None if place is None else digest_of(model, data, recipe, draws, seed)
-            with progress_bar(self.verbose) as listener:
-                fit = train(
-                    model,
-                    data,
-                    make_key(seed),
-                    recipe=recipe,
-                    draws=draws,
-                    optimiser=self.optimizer,
-                    listener=listener,
-                    stop_when=stop_when,
-                    mesh=self._mesh(),
-                    keeper=None if place is None or begins is None else Checkpoint(place, begins),
-                    settling=self._settling(len(problem.x)),
-                )
-        return self._with_rows(fit, data)
+            for number, phase in enumerate(phases, 1):
+                model = phase.ready(fits[-1].model if fits else model)
+                own = place if place is None or number == len(phases) else place.inside(f"phase{number}")
+                fits.append(self._trained_phase(phase, Job(model, [], data, stop_when, seed), draws, own))
+        return self._with_rows(joined_fits(fits), data)
+
+    def _trained_phase(self, phase: Phase, job: Job, draws: Draws, place: Place | None) -> Fit:
+        begins = None if place is None else digest_of(job.model, job.data, phase.recipe, draws, job.seed)
+        with progress_bar(self.verbose) as listener:
+            return train(
+                job.model,
+                job.data,
+                make_key(job.seed),
+                recipe=phase.recipe,
+                draws=draws,
+                optimiser=self.optimizer,
+                listener=listener,
+                stop_when=job.stop_when,
+                mesh=self._mesh(),
+                keeper=None if place is None or begins is None else Checkpoint(place, begins),
+                settling=phase.settling,
+            )
 
     def _settling(self, num_rows: int) -> Settling | None:
         """Return when training has converged; None: it takes `max_iter` steps."""

@@ -14,6 +14,7 @@ from metaprior.estimators.checkpoints import Place
 from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.data_kernel import START_LENGTHSCALE, input_kernel_for
+from metaprior.estimators.phases import COARSE_FROM, COARSE_ROWS, FINE_STEPS, Phase, coarse_to_fine
 from metaprior.estimators.regime import REGIMES, chosen_regime, initial_output
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.estimators.together import trained_together
@@ -26,6 +27,7 @@ from metaprior.likelihoods import Likelihood
 from metaprior.mapping import FITC, Anchored, Conditional, Diag, conditional_named
 from metaprior.model import Model, release_times
 from metaprior.networks import Dense, Wire
+from metaprior.output_layer import Exact
 from metaprior.prediction import FunctionDraws
 from metaprior.weights import MetaGP, MetaGPSpec, WeightModel, initial_metagp, initial_mixed, metagp_of
 from metaprior.weights.start import layer_groups
@@ -116,6 +118,17 @@ class MetaGPEstimator(VariationalEstimator):
             return fit
         output = fit.model.output.with_rows(Batch(data.x, data.y, data.weight))
         return fit._replace(model=dataclasses.replace(fit.model, output=output))
+
+    def _phases(self, model: Model, problem: Problem, seed: int) -> list[Phase]:
+        usual = super()._phases(model, problem, seed)
+        # a model that has its rows goes on from a fit; what ends a run by other rules is one run
+        fresh = isinstance(model.output, Exact) and model.output.rows is None and self.optimizer is None
+        large = len(problem.x) >= COARSE_FROM and int(self.max_iter) >= 2 * FINE_STEPS
+        if not (fresh and large) or usual[0].settling is None:
+            return usual
+        rng = np.random.default_rng([seed, 2])
+        coarse = initial_output("inducing_rows", problem, COARSE_ROWS, JITTER[self._float_type], rng, separable=False)
+        return coarse_to_fine(usual[0], coarse, Exact())
 
     def _settling(self, num_rows: int) -> Settling | None:
         if not self._is_integrated or self.tol > 0 or self.early_stopping:

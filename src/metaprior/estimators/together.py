@@ -6,6 +6,7 @@ from typing import Any
 import jax
 
 from metaprior.estimators.base import Job, TrainedEstimator
+from metaprior.estimators.phases import joined_fits, usual_phase
 from metaprior.estimators.progress import progress_bar
 from metaprior.inference import Fit, train_many
 from metaprior.noise import make_key
@@ -44,19 +45,30 @@ def trained_together(estimator: TrainedEstimator, jobs: Sequence[Job]) -> list[F
             "their kernels): fit them one by one."
         )
     most = max(int(job.data.num_rows) for job in jobs)
-    with estimator._computing(), progress_bar(estimator.verbose) as listener:
-        fits = train_many(
-            [job.model for job in jobs],
-            [job.data for job in jobs],
-            [make_key(job.seed) for job in jobs],
-            recipe=estimator._recipe(most),
-            draws=estimator._draws_a_step(most),
-            optimiser=estimator.optimizer,
-            listener=listener,
-            stop_when=[job.stop_when for job in jobs],
-            settling=estimator._settling(most),
-        )
-    return [estimator._with_rows(fit, job.data) for fit, job in zip(fits, jobs, strict=True)]
+    if len({len(job.phases) for job in jobs}) > 1:
+        usual = usual_phase(estimator._recipe(most), estimator._settling(most))
+        jobs = [job._replace(phases=[usual]) for job in jobs]
+    models, fits = [job.model for job in jobs], list[list[Fit]]()
+    with estimator._computing():
+        for phases in zip(*[job.phases for job in jobs], strict=True):
+            models = [phase.ready(model) for phase, model in zip(phases, models, strict=True)]
+            with progress_bar(estimator.verbose) as listener:
+                fits.append(
+                    train_many(
+                        models,
+                        [job.data for job in jobs],
+                        [make_key(job.seed) for job in jobs],
+                        recipe=phases[0].recipe,
+                        draws=estimator._draws_a_step(most),
+                        optimiser=estimator.optimizer,
+                        listener=listener,
+                        stop_when=[job.stop_when for job in jobs],
+                        settling=phases[0].settling,
+                    )
+                )
+            models = [fit.model for fit in fits[-1]]
+    joined = [joined_fits(own) for own in zip(*fits, strict=True)]
+    return [estimator._with_rows(fit, job.data) for fit, job in zip(joined, jobs, strict=True)]
 
 
 def _check_alike(first: Any, other: Any) -> None:

@@ -18,6 +18,7 @@ from metaprior.estimators.base import WARM_BEGINS, as_numpy
 from metaprior.estimators.checks import expect
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.metagp import MetaGPEstimator
+from metaprior.estimators.phases import usual_phase
 from metaprior.estimators.regime import REGIMES
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.inference import Fit
@@ -116,7 +117,8 @@ class MultiTaskEstimator(MetaGPEstimator):
         recipe = trainer._recipe(len(opened.problem.x))._replace(
             begins=max(WARM_BEGINS, 1 - self.adapt_iter / WHOLE_RUN)
         )
-        fit = trainer._trained(self._start_of(opened, seed), side_by_side([opened]), seed, recipe=recipe)
+        phase = usual_phase(recipe, trainer._settling(len(opened.problem.x)))
+        fit = trainer._trained(self._start_of(opened, seed), side_by_side([opened]), seed, phases=[phase])
         self.estimators_ = {**self.estimators_, task: self._finished(opened, fit, 0, seed)}
         return self
 
