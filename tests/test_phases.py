@@ -20,7 +20,6 @@ def few_rows_are_many(monkeypatch):
     for module in (metagp, phases):
         monkeypatch.setattr(module, "COARSE_FROM", 30, raising=False)
         monkeypatch.setattr(module, "COARSE_ROWS", 10, raising=False)
-        monkeypatch.setattr(module, "FINE_STEPS", 100, raising=False)
 
 
 @pytest.fixture
@@ -41,14 +40,14 @@ def test_many_rows_go_through_inducing_rows_before_the_exact_bound(regimes):
     assert regimes == [InducingRows, Exact]
     assert isinstance(model.model_.output, Exact)
     assert model.n_iter_ == len(model.elbo_history_) == len(model.elbo_terms_["kl_u"])
-    assert 100 < model.n_iter_ <= 600
+    assert 200 < model.n_iter_ <= 600
     assert np.sqrt(np.mean((model.predict(X) - np.sin(3 * X[:, 0])) ** 2)) < 0.1
 
 
 @pytest.mark.parametrize(
     ("parameters", "rows"),
-    [({}, 20), ({"max_iter": 150}, 40), ({"early_stopping": True}, 40), ({"output_layer": "inducing_rows"}, 40)],
-    ids=["few rows", "few steps", "its own end", "another regime"],
+    [({}, 20), ({"early_stopping": True}, 40), ({"output_layer": "inducing_rows"}, 40)],
+    ids=["few rows", "its own end", "another regime"],
 )
 def test_other_fits_have_one_phase(regimes, parameters, rows):
     clone(MODEL).set_params(**parameters).fit(X[:rows], Y[:rows])

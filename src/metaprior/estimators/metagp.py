@@ -14,7 +14,7 @@ from metaprior.estimators.checkpoints import Place
 from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.data_kernel import START_LENGTHSCALE, input_kernel_for
-from metaprior.estimators.phases import COARSE_FROM, COARSE_ROWS, FINE_STEPS, Phase, coarse_to_fine
+from metaprior.estimators.phases import COARSE_FROM, COARSE_ROWS, Phase, coarse_to_fine
 from metaprior.estimators.regime import REGIMES, chosen_regime, initial_output
 from metaprior.estimators.regressor import RegressorPart
 from metaprior.estimators.together import trained_together
@@ -123,8 +123,7 @@ class MetaGPEstimator(VariationalEstimator):
         usual = super()._phases(model, problem, seed)
         # a model that has its rows goes on from a fit; what ends a run by other rules is one run
         fresh = isinstance(model.output, Exact) and model.output.rows is None and self.optimizer is None
-        large = len(problem.x) >= COARSE_FROM and int(self.max_iter) >= 2 * FINE_STEPS
-        if not (fresh and large) or usual[0].settling is None:
+        if not fresh or len(problem.x) < COARSE_FROM or usual[0].settling is None:
             return usual
         rng = np.random.default_rng([seed, 2])
         coarse = initial_output("inducing_rows", problem, COARSE_ROWS, JITTER[self._float_type], rng, separable=False)
