@@ -420,8 +420,9 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
         does; "auto" takes it where `conditional` is "fitc" or "diag", where `residual_layers` are named, and where the
         last layer is mean-field.
     num_inducing_rows : int or "auto", default="auto"
-        Inducing rows of the output layer; "auto" is 300 for Gaussian noise and 100 for other likelihoods, or as many as
-        there are rows; with classes, at most 200 over their number (800 beyond 1,000 rows).
+        Inducing rows of the output layer. "auto" is 300 for Gaussian noise and 100 for other likelihoods, or as many as
+        there are rows. Up to 1,000 rows of three or four classes it is 200 over the number of classes: there every
+        class has a precision of its own at every row, which gives a higher bound.
     uncertain_hypers : bool or "auto", default="auto"
         Whether lengthscales, periods, scales and noise have a posterior, log-normal each, instead of a point estimate,
         where the output layer is integrated. "auto": up to 50 rows, 500 with other likelihoods than the Gaussian, where
@@ -462,7 +463,8 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
         layer is integrated; where every weight is drawn 0.5 with an input kernel, 0.8 without.
     max_iter : int, default=3000
         Steps of the optimiser at most. With an integrated output layer training ends when the bound no longer rises;
-        where every weight is drawn it takes all of them.
+        where every weight is drawn it takes all of them. From 400 rows on, a fit with `output_layer="exact"` begins
+        with inducing rows, which is quicker, and has at most half of the steps for either.
     batch_size : int or "auto", default="auto"
         Rows of a step. "auto" is all of them for "exact" and "inducing_rows"; else all up to 512, then 256.
     learning_rate_init : float or "auto", default="auto"
