@@ -274,7 +274,7 @@ def test_uniform_from_normal_is_the_normal_distribution_function():
 
 
 @pytest.mark.parametrize("gap", [0.5, 1e-3, 0.0])
-def test_functions_of_a_matrix_keep_their_derivative_through_eigenvectors_however_close_the_eigenvalues(gap):
+def test_functions_of_a_matrix_keep_their_derivative_through_eigenvectors_and_a_finite_one_where_they_coincide(gap):
     """tr(C (A + I)^-1) by eigenvectors, against the inverse itself, in both float types."""
     basis = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
     weight, moved = np.arange(1.0, 4.0), np.random.default_rng(1).standard_normal((3, 3))

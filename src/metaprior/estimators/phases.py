@@ -3,7 +3,7 @@
 A step of the exact regime costs N^3. Through few inducing rows it costs N M^2, and the layers below the output learn
 there nearly what they would learn from the exact bound. So from `COARSE_FROM` rows on, the coarse phase goes until its
 bound is flat, and the exact bound has only the steps that it still needs. On four tables that no report scores (450 to
-810 rows, three splits each) this takes 0.4 to 0.6 of the time of the exact bound alone; NLLs on new rows agree to 0.01,
+810 rows, three splits each) this takes about half of the time of the exact bound alone; NLLs on new rows agree to 0.01,
 bounds to 4 nats on three of the four, and on the last, a function with little noise, the bound is 6 of 548 lower.
 """
 
