@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from metaprior import kernels
 from metaprior.kernels import RBF, Constant, Custom, Linear, Matern12, Matern32, Matern52, Periodic, RationalQuadratic
-from metaprior.kernels.periodic import PERIOD_HOLD
 
 RNG = np.random.default_rng(0)
 A, B = RNG.standard_normal((6, 2)), RNG.standard_normal((6, 2))
@@ -190,13 +189,13 @@ def test_lengthscale_that_was_not_given_is_one_standardised_unit():
     np.testing.assert_allclose(np.exp(kernel.unstandardised(SCALES).log_lengthscale), SCALES, rtol=1e-14)
 
 
-def test_release_times_are_infinite_for_fixed_leaves_and_hold_the_period_at_first():
+def test_release_times_are_infinite_for_fixed_leaves_and_zero_for_others():
     kernel = 2.0 * RBF(fixed=("lengthscale",)) * (Periodic(1.3) + RationalQuadratic(0.8, 0.6, fixed="alpha").on(0))
     times = kernel.release_times()
     assert jax.tree.structure(times) == jax.tree.structure(kernel)
     rbf, periodic, quadratic = times.left.inner, times.right.left, times.right.right.inner
     assert (times.left.log_scale, rbf.log_lengthscale) == (0, np.inf)
-    assert (periodic.log_period, periodic.log_lengthscale) == (np.float32(PERIOD_HOLD), 0)
+    assert (periodic.log_period, periodic.log_lengthscale) == (0, 0)
     assert (quadratic.log_lengthscale, quadratic.log_alpha) == (0, np.inf)
 
 

@@ -53,7 +53,7 @@ def test_the_global_model_doubts_itself_outside_the_sinusoids_data(global_scores
 
 @pytest.mark.slow
 @pytest.mark.xfail(
-    reason="0.114 and -0.776: data of seed 4 are hard for 50 units (0.130 from eight starts); 100 have 0.112, -0.789",
+    reason="0.114 and -0.776: the data of seed 4 are hard for 50 units, 0.13 from eight starts; 100 have 0.112, -0.789",
     strict=True,
 )
 def test_the_global_model_fits_the_sinusoid(global_scores):

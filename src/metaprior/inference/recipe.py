@@ -2,9 +2,9 @@
 
 Everything at once ends in the "all noise" optimum: the residual variance of weights that nothing explains yet is
 noise to the likelihood, and shrinking the scale, which removes the signal, is the quickest way out. So a temperature
-multiplies all noise, 0 at first and 1 from `noise_full` on; the KL is ramped beside it; the observation noise and the
-period are held until their release (`release_times`). All are fractions of the run, and plain numbers to the
-compiled loop: changing them compiles nothing.
+multiplies all noise, 0 at first and 1 from `noise_full` on; the KL is ramped beside it; the observation noise is
+held until its release (`release_times`). All are fractions of the run, and plain numbers to the compiled loop: changing
+them compiles nothing.
 """
 
 from collections.abc import Sequence

@@ -121,13 +121,9 @@ class HyperKernel(Kernel):
         """Return the names of the hyper-parameters."""
         return tuple(f.name.removeprefix("log_") for f in dataclasses.fields(self) if f.name.startswith("log_"))
 
-    def hold(self, name: str) -> float:
-        """Return the part of training for which a hyper-parameter is held at its start."""
-        return 0.0
-
     def release_times(self: H) -> H:
-        """Return the hold of every hyper-parameter; inf where it is fixed."""
-        times = {n: np.inf if n in self.fixed else self.hold(n) for n in self.hypers()}
+        """Return 0 for every hyper-parameter; inf where it is fixed."""
+        times = {n: np.inf if n in self.fixed else 0.0 for n in self.hypers()}
         return self.with_leaves({n: np.asarray(times[n], np.float32) for n in self.hypers()})
 
     def projected(self: H) -> H:

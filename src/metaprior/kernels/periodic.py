@@ -2,7 +2,7 @@
 
 exp(-2 sin^2(pi d / p) / l^2), and |u - u'|^2 = 4 sin^2(pi d / p) for the points u on the circle, so the random
 features are those of the RBF there. The likelihood is multi-modal in the period: it starts from the spectrum
-of the data when none is given, and is held for the first part of training.
+of the data when none is given.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,6 @@ from metaprior.kernels.base import Hyper, HyperKernel, checked_bounds, checked_n
 from metaprior.kernels.rbf import RBF
 from metaprior.leaves import Leaf
 from metaprior.numerics import cosine
-
-#: The part of training for which a period stays where it started.
-PERIOD_HOLD = 0.2
 
 
 class Periodic(HyperKernel):
@@ -91,10 +88,6 @@ class Periodic(HyperKernel):
     def per_dimension(self) -> tuple[str, ...]:
         """One period and one lengthscale a dimension."""
         return ("period", "lengthscale")
-
-    def hold(self, name: str) -> float:
-        """The period is held at first."""
-        return PERIOD_HOLD if name == "period" else 0.0
 
     def standardised(self, scale: np.ndarray) -> "Periodic":
         """Convert the period."""
