@@ -7,13 +7,13 @@ import numpy as np
 import optax
 
 from metaprior import kernels
-from metaprior.inference import Draws, Recipe, make_data, steps
+from metaprior.inference import Recipe, StepConfig, make_data, steps
 from metaprior.inference.data import Data
 from metaprior.likelihoods import Categorical, Gaussian, Likelihood
-from metaprior.mapping import Conditional, Pathwise
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.noise import make_key
+from metaprior.random import make_key
+from metaprior.weight_gp import Conditional, Pathwise
 from metaprior.weights import MeanField, MetaGPSpec, Point, initial_metagp
 
 #: Inducing codes and size of the latents, as in the paper.
@@ -51,12 +51,12 @@ def metagp(
     projection = None if projection_dims is None else Projection((projection_dims,))
     spec = MetaGPSpec(
         latent_dim=LATENT_DIM,
-        num_inducing=NUM_INDUCING,
+        n_inducing=NUM_INDUCING,
         input_kernel=kernels.RBF().bound_to(projection_dims or sizes[0]) if local else None,
         projection=projection if local else None,
         conditional=Pathwise() if conditional is None else conditional,
     )
-    weights = initial_metagp(spec, network.wires, np.asarray(data.x), np.random.default_rng(seed))
+    weights = initial_metagp(spec, network.weight_layers, np.asarray(data.x), np.random.default_rng(seed))
     return Model(weights, network, likelihood or Categorical())
 
 
@@ -81,17 +81,17 @@ def training(
     model: Model,
     data: Data,
     num_steps: int,
-    draws: Draws,
+    draws: StepConfig,
     optimiser: optax.GradientTransformation | None = None,
 ) -> Callable[[], None]:
     """Return a program that makes `num_steps` steps of the library's own loop, at full noise and KL."""
     optimiser = steps.adam_for(model) if optimiser is None else optimiser
     state = steps.start_state(model, optimiser, np.float32)
-    recipe = Recipe(*[np.asarray(v, np.float32) for v in Recipe(num_steps=steps.STRETCH, begins=0.8)])
+    recipe = Recipe(*[np.asarray(v, np.float32) for v in Recipe(num_steps=steps.STEP_BLOCK, begins=0.8)])
     data = jax.device_put(data)
 
     def call() -> None:
-        new, _ = steps.stretch(
+        new, _ = steps.step_block(
             state, make_key(0), data, recipe, np.float32(1), np.int32(num_steps), draws, optimiser, None
         )
         jax.block_until_ready(new)

@@ -13,34 +13,39 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
-from metaprior.mapping import Conditional, ConditionalDraw, Ends, Mapping, Prior
-from metaprior.mapping.base import input_scales
-from metaprior.networks import Layer, Wire
-from metaprior.noise import Noise, NoiseSizes
+from metaprior.networks import Layer, WeightLayer
+from metaprior.random import NormalCounts, StandardNormals
+from metaprior.weight_gp import Conditional, ConditionalDraw, GPContext, LayerLatents, SparseGP
+from metaprior.weight_gp.base import input_scales
 
 
 class PaperConditional(Conditional):
     """w_n ~ N(A_n u, diag B_n), every weight written out."""
 
-    def sizes(self, mapping: Mapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
+    def sizes(
+        self, sparse_gp: SparseGP, input_kernel: Kernel | None, weight_layers: Sequence[WeightLayer]
+    ) -> NormalCounts:
         """One normal an inducing value, and one an output unit and row."""
-        return NoiseSizes(weights=mapping.num_inducing, per_row=sum(len(w.outputs) for w in wires))
+        return NormalCounts(weights=sparse_gp.n_inducing, per_row=sum(len(w.outputs) for w in weight_layers))
 
-    def draw(self, prior: Prior, ends: Sequence[Ends], noise: Noise) -> "PaperDraw":
+    def draw(self, prior: GPContext, ends: Sequence[LayerLatents], normals: StandardNormals) -> "PaperDraw":
         """Draw u and evaluate k_w at all codes of weights."""
-        return PaperDraw(prior, list(ends), prior.mapping.draw(noise.weights))
+        return PaperDraw(prior, list(ends), prior.sparse_gp.draw(normals.weights))
 
 
 class PaperDraw(ConditionalDraw):
     """One draw of u."""
 
-    prior: Prior
-    ends: list[Ends]
+    prior: GPContext
+    ends: list[LayerLatents]
     v: Float[Array, " M"]
 
-    def _columns(self, ends: Ends) -> Float[Array, "W M"]:
-        mapping = self.prior.mapping
-        left, right = mapping.kernel_in(ends.z_in, mapping.code_in), mapping.kernel_out(ends.z_out, mapping.code_out)
+    def _columns(self, ends: LayerLatents) -> Float[Array, "W M"]:
+        sparse_gp = self.prior.sparse_gp
+        left, right = (
+            sparse_gp.kernel_in(ends.z_in, sparse_gp.code_in),
+            sparse_gp.kernel_out(ends.z_out, sparse_gp.code_out),
+        )
         return (left[:, None] * right[None]).reshape(-1, left.shape[1])
 
     def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
@@ -49,7 +54,7 @@ class PaperDraw(ConditionalDraw):
         alpha = prior.solve(self.v)
         normals = jnp.split(rows, np.cumsum([e.z_out.shape[0] for e in self.ends])[:-1].tolist(), axis=1)
 
-        def layer(ends: Ends, own: Array) -> Layer:
+        def layer(ends: LayerLatents, own: Array) -> Layer:
             columns, num_in, num_out = self._columns(ends), ends.z_in.shape[0], ends.z_out.shape[0]
             noise = (prior.weight_noise.std_in(ends.z_in)[:, None] * prior.weight_noise.std_out(ends.z_out)) ** 2
 

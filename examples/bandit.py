@@ -17,7 +17,7 @@ SEEDS = range(int(sys.argv[2]) if len(sys.argv) > 2 else 5)
 warnings.filterwarnings("ignore", message="the median distance")
 data = mushroom()
 ours = default_reward_model(data.X[:50], 2)  # what Bandit would take by itself
-shared = ("hidden_layer_sizes", "max_iter", "batch_size", "num_train_draws", "noise")
+shared = ("hidden_layer_sizes", "max_iter", "batch_size", "n_train_draws", "noise")
 mean_field = MFVIRegressor(**{name: getattr(ours, name) for name in shared})
 RIVALS = {
     "MetaGP, Thompson": (None, "thompson"),

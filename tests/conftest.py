@@ -6,8 +6,19 @@ The estimators are left out: scikit-learn wants them to take any value and compl
 import pytest
 from jaxtyping import install_import_hook
 
-CHECKED = ["kernels", "units", "inputs", "networks", "noise", "numerics", "mapping", "weights", "likelihoods", "model"]
-CHECKED += ["inference", "prediction", "prior", "output_layer", "integrated_prediction"]
+CHECKED = [
+    "kernels",
+    "latents",
+    "inputs",
+    "networks",
+    "random",
+    "numerics",
+    "weight_gp",
+    "weights",
+    "likelihoods",
+    "model",
+]
+CHECKED += ["inference", "predictive.draws", "prior", "output_layer", "predictive.integrated"]
 
 with install_import_hook([f"metaprior.{name}" for name in CHECKED], "beartype.beartype"):
     import metaprior.estimators

@@ -60,9 +60,9 @@ class Codes(NamedTuple):
     name: np.ndarray  # (layer, i, j): equal for the same weight at different inputs
 
     def kernel(self, model: MetaGP, group: int, other: "Codes") -> np.ndarray:
-        mapping = model.mappings[group]
-        k = kernel_matrix(mapping.kernel_in, self.z_in, other.z_in)
-        k = k * kernel_matrix(mapping.kernel_out, self.z_out, other.z_out)
+        sparse_gp = model.sparse_gps[group]
+        k = kernel_matrix(sparse_gp.kernel_in, self.z_in, other.z_in)
+        k = k * kernel_matrix(sparse_gp.kernel_out, self.z_out, other.z_out)
         return k if self.eps is None else k * kernel_matrix(model.kernel_of(group), self.eps, other.eps)
 
 
@@ -73,8 +73,8 @@ def weight_codes(model: MetaGP, group: int, z: np.ndarray, eps: np.ndarray | Non
         (z[i], z[j], None if n is None else eps[n], (layer, i, j))
         for layer in model.groups[group]
         for n in rows
-        for i in model.wires[layer].inputs
-        for j in model.wires[layer].outputs
+        for i in model.weight_layers[layer].inputs
+        for j in model.weight_layers[layer].outputs
     ]
     z_in, z_out, at, name = (list(column) for column in zip(*found, strict=True))
     return Codes(np.array(z_in), np.array(z_out), np.array(at) if model.local[group] else None, np.array(name))
@@ -91,14 +91,14 @@ def weight_variances(model: MetaGP, codes: Codes) -> np.ndarray:
 
 def scales(model: MetaGP, codes: Codes) -> np.ndarray:
     """exp(log_scale): the first column for weights, the second for biases (the last input unit)."""
-    last = {layer: wire.inputs[-1] for layer, wire in enumerate(model.wires)}
+    last = {layer: weight_layer.inputs[-1] for layer, weight_layer in enumerate(model.weight_layers)}
     return np.exp([model.log_scale[layer][int(i == last[layer])] for layer, i, _ in codes.name])
 
 
 def terms(model: MetaGP, group: int, z: np.ndarray, eps: np.ndarray | None = None) -> Terms:
-    mapping = model.mappings[group]
+    sparse_gp = model.sparse_gps[group]
     w = weight_codes(model, group, z, eps)
-    u = Codes(mapping.code_in, mapping.code_out, mapping.code_aux, np.zeros(0))
+    u = Codes(sparse_gp.code_in, sparse_gp.code_out, sparse_gp.code_aux, np.zeros(0))
     k_uu = u.kernel(model, group, u)
     k_uu = k_uu + model.start_jitter * np.mean(np.diag(k_uu)) * np.eye(len(k_uu))
     k_wu, k_ww = w.kernel(model, group, u), w.kernel(model, group, w)
@@ -106,9 +106,9 @@ def terms(model: MetaGP, group: int, z: np.ndarray, eps: np.ndarray | None = Non
     same = np.all(w.name[:, None, :] == w.name[None, :, :], axis=-1)
     residual = k_ww - projection @ k_wu.T + same * weight_variances(model, w)
     root = np.linalg.cholesky(k_uu)
-    factor = np.tril(mapping.below_diagonal, -1) + np.diag(np.exp(mapping.log_diagonal))
+    factor = np.tril(sparse_gp.below_diagonal, -1) + np.diag(np.exp(sparse_gp.log_diagonal))
     covariance_u = root @ factor @ factor.T @ root.T
-    return Terms(projection, residual, root @ mapping.mean, covariance_u, scales(model, w))
+    return Terms(projection, residual, root @ sparse_gp.mean, covariance_u, scales(model, w))
 
 
 def _full(t: Terms) -> np.ndarray:
@@ -155,7 +155,7 @@ def layer_places(model: MetaGP, num_rows: int) -> list[np.ndarray]:
     """Where every layer's weights stand in the flat vector, in the layer's own shape."""
     places = _places(model, num_rows)[0]
     local = {layer: model.local[group] for group, layers in enumerate(model.groups) for layer in layers}
-    shapes = [(len(w.inputs), len(w.outputs)) for w in model.wires]
+    shapes = [(len(w.inputs), len(w.outputs)) for w in model.weight_layers]
     return [
         place.reshape((num_rows, *shapes[layer]) if local[layer] else shapes[layer])
         for layer, place in enumerate(places)
@@ -174,6 +174,6 @@ def pushing(model: MetaGP, layer: int, h: np.ndarray) -> np.ndarray:
 
 def _places(model: MetaGP, num_rows: int) -> tuple[list[np.ndarray], int]:
     local = {layer: model.local[group] for group, layers in enumerate(model.groups) for layer in layers}
-    sizes = [w.num_weights * (num_rows if local[layer] else 1) for layer, w in enumerate(model.wires)]
+    sizes = [w.num_weights * (num_rows if local[layer] else 1) for layer, w in enumerate(model.weight_layers)]
     ends = np.cumsum([0, *sizes])
     return [np.arange(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)], int(ends[-1])

@@ -1,8 +1,8 @@
 """Fit with checkpoints and be killed by SIGKILL at a chosen event: OUT FOLDER KIND EVENT NUMBER.
 
 Events are the moments of writing a checkpoint (before the temporary file, after its content, before and after the
-rename), the end of a stretch of training and the beginning of one of chains; at the NUMBER-th EVENT the process kills
-itself. NUMBER 0 never does.
+rename), the end of a block of steps of training and the beginning of one of chains; at the NUMBER-th EVENT the
+process kills itself. NUMBER 0 never does.
 """
 
 import os
@@ -11,20 +11,21 @@ import sys
 
 import numpy as np
 
-from metaprior import MetaGPClassifier, MetaGPRegressor, saving
+from metaprior import MetaGPClassifier, MetaGPRegressor
 from metaprior.baselines import EnsembleRegressor, HMCRegressor, LaplaceRegressor
 from metaprior.inference import nuts, training
+from metaprior.io import saving
 
 KINDS = {
-    "local": MetaGPRegressor((4,), input_kernel="rbf", num_inducing=6, max_iter=800, random_state=0),
-    "batches": MetaGPRegressor((4,), num_inducing=6, max_iter=800, batch_size=8, random_state=0),
+    "local": MetaGPRegressor((4,), input_kernel="rbf", n_inducing=6, max_iter=800, random_state=0),
+    "batches": MetaGPRegressor((4,), n_inducing=6, max_iter=800, batch_size=8, random_state=0),
     "stopping": MetaGPRegressor(
-        (4,), num_inducing=6, max_iter=1500, early_stopping=True, n_iter_no_change=3, random_state=0
+        (4,), n_inducing=6, max_iter=1500, early_stopping=True, n_iter_no_change=3, random_state=0
     ),
-    "classes": MetaGPClassifier((4,), num_inducing=6, max_iter=400, random_state=0),
-    "ensemble": EnsembleRegressor((4,), num_members=3, max_iter=300, random_state=0),
+    "classes": MetaGPClassifier((4,), n_inducing=6, max_iter=400, random_state=0),
+    "ensemble": EnsembleRegressor((4,), n_members=3, max_iter=300, random_state=0),
     "laplace": LaplaceRegressor((4,), max_iter=400, random_state=0),
-    "sampler": HMCRegressor((2,), num_warmup=150, num_samples=250, num_chains=2, max_tree_depth=4, random_state=0),
+    "sampler": HMCRegressor((2,), n_warmup=150, n_samples=250, n_chains=2, max_tree_depth=4, random_state=0),
 }
 
 
@@ -44,7 +45,7 @@ def die_at(event: str, number: int) -> None:
     saving.tempfile.mkstemp = lambda *a, **k: (happened("before"), make(*a, **k))[1]
     os.fsync = lambda *a: (happened("written"), flush(*a))[1]
     os.replace = lambda *a: (happened("unnamed"), replace(*a), happened("renamed"))[1]
-    training._finite = lambda tree: (happened("stretch"), finite(tree))[1]
+    training._finite = lambda tree: (happened("block of steps"), finite(tree))[1]
 
 
 def main(out: str, folder: str, kind: str, event: str, number: str) -> None:

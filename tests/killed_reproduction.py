@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import tosses
-from metaprior import saving
 from metaprior.experiments.running import Session, make_study
+from metaprior.io import saving
 
 
 def die_at(event: str, number: int):

@@ -10,9 +10,9 @@ import numpy as np
 
 from metaprior.inputs import Projection
 from metaprior.kernels import RBF, Kernel
-from metaprior.mapping import Conditional, Mapping, WeightNoise
 from metaprior.networks import Dense
-from metaprior.noise import Noise
+from metaprior.random import StandardNormals
+from metaprior.weight_gp import Conditional, SparseGP, WeightNoise
 from metaprior.weights import MetaGP, MetaGPSpec, initial_metagp
 
 
@@ -23,66 +23,66 @@ def small_metagp(
     input_kernel: Kernel | None = None,
     local_layers: tuple[int, ...] | None = None,
     projection: Projection | None = None,
-    mapping: str = "global",
+    weight_gp: str = "shared",
     heteroscedastic: bool = False,
     weight_std: float = 0.3,
-    num_inducing: int = 6,
+    n_inducing: int = 6,
     jitter: float = 1e-10,
     seed: int = 0,
 ) -> MetaGP:
     """A MetaGP whose q(v), codes, scales and weight noise are all random."""
     rng = np.random.default_rng(seed)
     spec = MetaGPSpec(
-        num_inducing=num_inducing,
+        n_inducing=n_inducing,
         kernel_in=RBF([1.8, 2.4]),
         kernel_out=RBF([2.2, 1.6]),
         input_kernel=input_kernel,
         projection=projection,
         local_layers=local_layers,
-        mapping=mapping,
+        weight_gp=weight_gp,
         conditional=conditional,
         heteroscedastic=heteroscedastic,
         jitter=jitter,
     )
-    model = initial_metagp(spec, Dense(sizes).wires, rng.standard_normal((20, sizes[0])), rng)
+    model = initial_metagp(spec, Dense(sizes).weight_layers, rng.standard_normal((20, sizes[0])), rng)
     slopes = [0.5 * rng.standard_normal(2) for _ in range(2)] if heteroscedastic else [None, None]
     with np.errstate(divide="ignore"):
         weight_noise = WeightNoise(np.asarray(np.log(weight_std)), *slopes)
     log_scale = 0.3 * rng.standard_normal(model.log_scale.shape)
     model = dataclasses.replace(model, log_scale=log_scale, weight_noise=weight_noise)
-    return with_mappings(model, lambda m: random_mapping(m, rng))
+    return with_sparse_gps(model, lambda m: random_sparse_gp(m, rng))
 
 
-def with_mappings(model: MetaGP, change: Callable[[Mapping], Mapping]) -> MetaGP:
-    return dataclasses.replace(model, mappings=tuple(change(m) for m in model.mappings))
+def with_sparse_gps(model: MetaGP, change: Callable[[SparseGP], SparseGP]) -> MetaGP:
+    return dataclasses.replace(model, sparse_gps=tuple(change(m) for m in model.sparse_gps))
 
 
-def random_mapping(mapping: Mapping, rng: np.random.Generator) -> Mapping:
-    """The mapping with codes that lie well apart and a random q(v)."""
-    codes = [rng.standard_normal(c.shape) for c in (mapping.code_in, mapping.code_out)]
-    aux = None if mapping.code_aux is None else rng.standard_normal(mapping.code_aux.shape)
-    m = mapping.num_inducing
+def random_sparse_gp(sparse_gp: SparseGP, rng: np.random.Generator) -> SparseGP:
+    """The GP with codes that lie well apart and a random q(v)."""
+    codes = [rng.standard_normal(c.shape) for c in (sparse_gp.code_in, sparse_gp.code_out)]
+    aux = None if sparse_gp.code_aux is None else rng.standard_normal(sparse_gp.code_aux.shape)
+    m = sparse_gp.n_inducing
     q = rng.standard_normal(m), np.log(rng.uniform(0.3, 1.2, m)), 0.3 * rng.standard_normal((m, m))
-    return Mapping(*q, mapping.kernel_in, mapping.kernel_out, *codes, aux)
+    return SparseGP(*q, sparse_gp.kernel_in, sparse_gp.kernel_out, *codes, aux)
 
 
-def noise_of(model: MetaGP, num_rows: int, seed: int | None = None) -> Noise:
+def noise_of(model: MetaGP, num_rows: int, seed: int | None = None) -> StandardNormals:
     """One draw's normals; all zero without a seed."""
     sizes = model.sizes()
-    shapes = (sizes.units,), (sizes.weights,), (sizes.spectral,), (num_rows, sizes.per_row)
+    shapes = (sizes.latents,), (sizes.weights,), (sizes.spectral,), (num_rows, sizes.per_row)
     if seed is None:
-        return Noise(*[jnp.zeros(s) for s in shapes])
+        return StandardNormals(*[jnp.zeros(s) for s in shapes])
     rng = np.random.default_rng(seed)
-    return Noise(*[jnp.asarray(rng.standard_normal(s)) for s in shapes])
+    return StandardNormals(*[jnp.asarray(rng.standard_normal(s)) for s in shapes])
 
 
 def inputs(num_rows: int, num_columns: int, seed: int = 7) -> jax.Array:
     return jnp.asarray(np.random.default_rng(seed).standard_normal((num_rows, num_columns)))
 
 
-def replace(noise: Noise, **parts: jax.Array) -> Noise:
+def replace(normals: StandardNormals, **parts: jax.Array) -> StandardNormals:
     """The noise with some parts changed."""
-    return dataclasses.replace(noise, **parts)
+    return dataclasses.replace(normals, **parts)
 
 
 def flat(weights: Sequence[jax.Array]) -> jax.Array:
@@ -90,10 +90,10 @@ def flat(weights: Sequence[jax.Array]) -> jax.Array:
 
 
 @eqx.filter_jit
-def drawn_weights(model: MetaGP, x: jax.Array, noise: Noise) -> jax.Array:
+def drawn_weights(model: MetaGP, x: jax.Array, normals: StandardNormals) -> jax.Array:
     """All weights, flat, for every draw along the noise's leading axis."""
     prepared = model.prepared()
-    return jax.vmap(lambda n: flat(prepared.draw(n).weights(x, n.rows)))(noise)
+    return jax.vmap(lambda n: flat(prepared.draw(n).weights(x, n.rows)))(normals)
 
 
 def affine(model: MetaGP, x: jax.Array, spectral: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -106,8 +106,8 @@ def affine(model: MetaGP, x: jax.Array, spectral: np.ndarray | None = None) -> t
     spectral = np.zeros((1, sizes.spectral)) if spectral is None else spectral
     size = sizes.weights + len(x) * sizes.per_row
     points = np.tile(np.concatenate([np.zeros((1, size)), np.eye(size)]), (len(spectral), 1))
-    noise = Noise(
-        jnp.zeros((len(points), sizes.units)),
+    noise = StandardNormals(
+        jnp.zeros((len(points), sizes.latents)),
         jnp.asarray(points[:, : sizes.weights]),
         jnp.asarray(np.repeat(spectral, size + 1, axis=0)),
         jnp.asarray(points[:, sizes.weights :].reshape(len(points), len(x), sizes.per_row)),

@@ -22,10 +22,10 @@ def main(out: str, devices: str, address: str | None = None, rank: str = "0") ->
     y = np.sin(3 * x[:, 0]) + x[:, 1]
     kept = {}
     for name, estimator in {
-        "all rows": MetaGPRegressor((4,), input_kernel="rbf", num_inducing=8),
+        "all rows": MetaGPRegressor((4,), input_kernel="rbf", n_inducing=8),
         "batches, noise of rows": MFVIRegressor((4,), batch_size=16),
     }.items():
-        estimator.set_params(max_iter=40, num_predict_draws=8, random_state=0, devices=spread).fit(x, y)
+        estimator.set_params(max_iter=40, n_predict_draws=8, random_state=0, devices=spread).fit(x, y)
         kept[f"{name}: elbo"] = estimator.elbo_history_
         kept[f"{name}: mean"], kept[f"{name}: std"] = estimator.predict(x, return_std=True)
     np.savez(out, **kept)

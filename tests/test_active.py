@@ -35,11 +35,11 @@ from metaprior.active import (
     mutual_information,
     variance,
 )
-from metaprior.answers import ClassAnswer, GaussianAnswer
 from metaprior.baselines import ExactGPRegressor, MAPRegressor
-from metaprior.prediction import Predictive
-from metaprior.refitting import RefittedModel
-from metaprior.saving import UnsavableError
+from metaprior.decisions.warm_start import RefittedModel
+from metaprior.io.saving import UnsavableError
+from metaprior.predictive.draws import Predictive
+from metaprior.predictive.from_sklearn import ClassAnswer, GaussianAnswer
 
 ROOT = Path(__file__).parents[1]
 RNG = np.random.default_rng(0)
@@ -47,7 +47,7 @@ X = RNG.uniform(-2, 2, (40, 1))
 Y = np.sin(3 * X[:, 0]) + 0.05 * RNG.standard_normal(40)
 LABELS = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.5, 1.0])]
 TEST = (np.linspace(-2, 2, 30)[:, None], np.sin(3 * np.linspace(-2, 2, 30)))
-SMALL = {"hidden_layer_sizes": (4,), "num_inducing": 4, "num_predict_draws": 8, "max_iter": 20}
+SMALL = {"hidden_layer_sizes": (4,), "n_inducing": 4, "n_predict_draws": 8, "max_iter": 20}
 
 pytestmark = pytest.mark.filterwarnings("ignore:the median distance", "ignore:.*close to the specified")
 
@@ -631,7 +631,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
 kind, path, num_answers = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 X = np.linspace(-2, 2, 60)[:, None]
-SMALL = {"hidden_layer_sizes": (4,), "num_inducing": 4, "num_predict_draws": 8, "max_iter": 20}
+SMALL = {"hidden_layer_sizes": (4,), "n_inducing": 4, "n_predict_draws": 8, "max_iter": 20}
 if kind == "warm":
     settings = {"acquisition": "joint_information", "num_queries": 2}
     make = lambda: MetaGPRegressor(**SMALL)

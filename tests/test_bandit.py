@@ -13,9 +13,9 @@ from metaprior.bandit import Bandit, Mushrooms, default_reward_model, simulate
 from metaprior.bandit.policies import all_rows, epsilon_greedy, greedy, model_rows, thompson, uniform
 from metaprior.baselines import ExactGPRegressor, MFVIRegressor
 from metaprior.datasets import mushroom
+from metaprior.decisions.warm_start import RefittedModel
 from metaprior.estimators.base import Estimator
 from metaprior.kernels import RBF
-from metaprior.refitting import RefittedModel
 
 pytestmark = pytest.mark.filterwarnings("ignore:the median distance")
 
@@ -25,7 +25,7 @@ CONTEXTS = RNG.standard_normal((20, 3))
 
 def tiny():
     """A model of rewards that fits in a moment."""
-    return MetaGPRegressor((4,), num_inducing=6, max_iter=60, num_predict_draws=4)
+    return MetaGPRegressor((4,), n_inducing=6, max_iter=60, n_predict_draws=4)
 
 
 class Spy(RegressorMixin, BaseEstimator):
@@ -306,7 +306,7 @@ LOOP = """
 import numpy as np
 from metaprior import MetaGPRegressor
 from metaprior.bandit import Bandit
-model = MetaGPRegressor((4,), num_inducing=6, max_iter=60)
+model = MetaGPRegressor((4,), n_inducing=6, max_iter=60)
 try:
     bandit = Bandit(4, model=model, refit_every=2, warm_iter=20, path=sys.argv[1])
 except FileExistsError:
@@ -354,7 +354,7 @@ def final_regrets(model, policy, num_rounds, seeds):
 def test_thompson_with_metagp_regrets_less_than_with_mfvi_and_than_uniform_on_mushrooms():
     """Every seed is the same stream of mushrooms for all: the differences have their standard errors."""
     ours = default_reward_model(mushroom().X[:50], 2)
-    shared = ("hidden_layer_sizes", "max_iter", "batch_size", "num_train_draws", "noise")
+    shared = ("hidden_layer_sizes", "max_iter", "batch_size", "n_train_draws", "noise")
     theirs = MFVIRegressor(**{name: getattr(ours, name) for name in shared})
     regret = {
         name: final_regrets(model, policy, 2000, range(100, 105))

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from metaprior import MetaGPRegressor, saving
+from metaprior import MetaGPRegressor
 from metaprior.baselines import ExactGPRegressor, MAPRegressor
-from metaprior.estimators.checkpoints import FILE, Checkpoint
+from metaprior.io import saving
+from metaprior.io.checkpoints import FILE, Checkpoint
 
 SCRIPT = Path(__file__).parent / "killed_fit.py"
-EVENTS = ("stretch", "before", "written", "unnamed", "renamed")
+EVENTS = ("block of steps", "before", "written", "unnamed", "renamed")
 X = np.random.default_rng(0).uniform(-1, 1, (20, 1))
 Y = np.sin(3 * X[:, 0])
 
@@ -51,7 +52,7 @@ def killed_again_and_again(tmp_path: Path, kind: str, points: list[tuple[str, in
 
 
 def test_a_killed_fit_goes_on_and_ends_with_the_same_bits(tmp_path):
-    killed_again_and_again(tmp_path, "local", [("unnamed", 2), ("stretch", 4)])
+    killed_again_and_again(tmp_path, "local", [("unnamed", 2), ("block of steps", 4)])
 
 
 @pytest.mark.slow
@@ -69,7 +70,7 @@ def test_a_fit_killed_at_any_event_ends_with_the_same_bits(tmp_path, event, numb
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["batches", "stopping", "classes", "ensemble", "laplace"])
 def test_every_kind_of_fit_survives_being_killed_often(tmp_path, kind):
-    killed_again_and_again(tmp_path, kind, [("renamed", 1), ("stretch", 2), ("written", 2), ("unnamed", 2)])
+    killed_again_and_again(tmp_path, kind, [("renamed", 1), ("block of steps", 2), ("written", 2), ("unnamed", 2)])
 
 
 @pytest.mark.slow
@@ -80,13 +81,13 @@ def test_killed_chains_go_on_and_end_with_the_same_bits(tmp_path):
 
 
 def small(**parameters) -> MetaGPRegressor:
-    return MetaGPRegressor((3,), **{"num_inducing": 4, "max_iter": 200, "random_state": 0} | parameters)
+    return MetaGPRegressor((3,), **{"n_inducing": 4, "max_iter": 200, "random_state": 0} | parameters)
 
 
 def test_a_finished_run_is_read_and_not_run_again(tmp_path, monkeypatch):
     first = small().fit(X, Y, checkpoint=tmp_path, every=100)
     before = (tmp_path / FILE).stat().st_mtime_ns
-    monkeypatch.setattr("metaprior.inference.steps.stretch", None)  # no step can be made
+    monkeypatch.setattr("metaprior.inference.steps.step_block", None)  # no step can be made
     again = small().fit(X, Y, checkpoint=tmp_path, every=100)
     np.testing.assert_array_equal(first.elbo_history_, again.elbo_history_)
     np.testing.assert_array_equal(first.predict(X), again.predict(X))
@@ -94,7 +95,7 @@ def test_a_finished_run_is_read_and_not_run_again(tmp_path, monkeypatch):
 
 
 def test_a_killed_run_that_holds_rows_out_ends_with_the_best_model_of_all(tmp_path, monkeypatch):
-    """The best weights are met in the first stretch; the kill comes three stretches later."""
+    """The best weights are met in the first block of steps; the kill comes three blocks of steps later."""
     rng = np.random.default_rng(1)
     x, y = rng.uniform(-1, 1, (60, 5)), rng.standard_normal(60)  # nothing to learn but noise
     rival = MAPRegressor((20,), learning_rate_init=0.02, max_iter=1000, n_iter_no_change=6, random_state=0)
@@ -122,9 +123,7 @@ def test_a_killed_run_that_holds_rows_out_ends_with_the_best_model_of_all(tmp_pa
 def test_checkpoints_come_every_so_many_steps(tmp_path, monkeypatch):
     sizes = []
     write = saving.write_atomically
-    monkeypatch.setattr(
-        "metaprior.estimators.checkpoints.write_atomically", lambda *a: (sizes.append(len(a[1])), write(*a))
-    )
+    monkeypatch.setattr("metaprior.io.checkpoints.write_atomically", lambda *a: (sizes.append(len(a[1])), write(*a)))
     small(max_iter=700).fit(X, Y, checkpoint=tmp_path, every=300)
     assert len(sizes) == 3  # after 300, 600, and at the end
 

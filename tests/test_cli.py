@@ -18,7 +18,7 @@ from metaprior.cli.estimator_options import estimator_of
 from metaprior.cli.kernel_text import kernel_in_words
 from metaprior.cli.program import _parser, commands
 from metaprior.cli.result import UsageError
-from metaprior.saving import FORMAT, _digest, _read
+from metaprior.io.saving import FORMAT, _digest, _read
 from metaprior.tables import TableError, learned_schema, read_table
 
 pd = pytest.importorskip("pandas")
@@ -45,8 +45,8 @@ NUMBERS = np.column_stack(
         FRAME["member"].to_numpy(float),
     ]
 )
-SMALL = {"hidden_layer_sizes": (3,), "num_inducing": 4, "max_iter": 20, "num_predict_draws": 8}
-WORDS = ["--hidden", "3", "--num-inducing", "4", "--max-iter", "20", "--set", "num_predict_draws=8"]
+SMALL = {"hidden_layer_sizes": (3,), "n_inducing": 4, "max_iter": 20, "n_predict_draws": 8}
+WORDS = ["--hidden", "3", "--n-inducing", "4", "--max-iter", "20", "--set", "n_predict_draws=8"]
 COLUMNS = ["--ignore", "id", "--date", "day:%d.%m.%Y"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:the median distance")
@@ -228,10 +228,10 @@ def made(*words, frame=FRAME[["x", "price"]]):
 def test_options_reach_the_estimator():
     words = ["--input-kernel", "periodic(period=2)@x", "--activation", "relu", "--likelihood", "student_t"]
     words += ["--learning-rate", "0.05", "--batch-size", "10", "--seed", "7", "--hidden", "5,4"]
-    words += ["--set", "mapping=layer", "--set", "local_layers=[0]", "--set", "heteroscedastic_weights=true"]
+    words += ["--set", "weight_gp=per_layer", "--set", "local_layers=[0]", "--set", "heteroscedastic_weights=true"]
     expected = {"activation": "relu", "likelihood": "student_t", "learning_rate_init": 0.05, "batch_size": 10}
-    expected |= {"random_state": 7, "mapping": "layer", "local_layers": [0], "heteroscedastic_weights": True}
-    expected |= {"hidden_layer_sizes": (5, 4), "num_inducing": 4, "max_iter": 20, "num_predict_draws": 8}
+    expected |= {"random_state": 7, "weight_gp": "per_layer", "local_layers": [0], "heteroscedastic_weights": True}
+    expected |= {"hidden_layer_sizes": (5, 4), "n_inducing": 4, "max_iter": 20, "n_predict_draws": 8}
     params = made(*words).get_params()
     assert eqx.tree_equal(params["input_kernel"], kernels.Periodic(2.0, fixed=["period"]).on(0))
     assert {name: params[name] for name in expected} == expected
@@ -450,7 +450,7 @@ def test_an_altered_model_is_told(folder, run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "stranger", ["os:system", "subprocess:Popen", "metaprior.saving:_Writer", "metaprior.cli.program:main"]
+    "stranger", ["os:system", "subprocess:Popen", "metaprior.io.saving:_Writer", "metaprior.cli.program:main"]
 )
 def test_a_model_file_can_hold_no_other_estimator(folder, run, tmp_path, stranger):
     """Even with a right digest."""

@@ -20,13 +20,13 @@ from sklearn.preprocessing import StandardScaler
 
 import metaprior
 from metaprior import MetaGPClassifier, MetaGPRegressor, compare, metrics
-from metaprior.answers import GaussianAnswer
+from metaprior.predictive.from_sklearn import GaussianAnswer
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (24, 2))
 Y = 3 * X[:, 0] - X[:, 1] + 0.3 * RNG.standard_normal(24)
 LABELS = np.where(X[:, 0] + 0.5 * RNG.standard_normal(24) > 0, "yes", "no")
-SMALL = {"hidden_layer_sizes": (3,), "num_inducing": 4, "num_predict_draws": 8, "max_iter": 20, "random_state": 0}
+SMALL = {"hidden_layer_sizes": (3,), "n_inducing": 4, "n_predict_draws": 8, "max_iter": 20, "random_state": 0}
 REGRESSION = ["rmse", "nll", "crps", "calibration_error", "coverage_50", "coverage_90", "coverage_95"]
 CLASSIFICATION = ["accuracy", "nll", "brier", "calibration_error", "entropy"]
 TIMES = ["fit_seconds", "predict_seconds"]
@@ -324,7 +324,7 @@ def test_progress_goes_to_stderr_where_it_is_asked_for(capfd):
 def test_the_example_of_the_page_runs(capsys):
     page = (Path(__file__).parents[1] / "docs" / "compare.md").read_text()
     code = page.split("```python\n")[1].split("```")[0]
-    exec(code.replace("max_iter=1000", "max_iter=5, num_predict_draws=8"), {})
+    exec(code.replace("max_iter=1000", "max_iter=5, n_predict_draws=8"), {})
     assert "MetaGPRegressor(input_kernel=Periodic(lengthscale=1.))" in capsys.readouterr().out
 
 

@@ -10,13 +10,13 @@ import pytest
 
 from dense import layer_places, posterior
 from metaprior.kernels import RBF, Constant
-from metaprior.mapping import FITC, Diag, Full, Mapping, Pathwise
-from metaprior.mapping.pathwise import forms_weights
+from metaprior.latents import UnitLatents
 from metaprior.networks import Dense
-from metaprior.noise import Noise
-from metaprior.units import Units
+from metaprior.random import StandardNormals
+from metaprior.weight_gp import FITC, Diag, Full, Pathwise, SparseGP
+from metaprior.weight_gp.pathwise import forms_weights
 from metaprior.weights import MetaGP
-from small import affine, inputs, noise_of, replace, small_metagp, with_mappings
+from small import affine, inputs, noise_of, replace, small_metagp, with_sparse_gps
 
 # The same arithmetic in another order, K_uu's condition number below 1e3.
 ROUNDING = {"rtol": 1e-10, "atol": 1e-10}
@@ -34,19 +34,19 @@ def double():
 
 
 @eqx.filter_jit
-def _outputs(model: MetaGP, noise: Noise, x: jax.Array, sizes: tuple[int, ...] = (2, 3, 2)) -> jax.Array:
-    return Dense(sizes)(model.prepared().draw(noise).at(x, noise.rows), x)
+def _outputs(model: MetaGP, normals: StandardNormals, x: jax.Array, sizes: tuple[int, ...] = (2, 3, 2)) -> jax.Array:
+    return Dense(sizes)(model.prepared().draw(normals).at(x, normals.rows), x)
 
 
 @eqx.filter_jit
-def _pushed_and_weights(model: MetaGP, noise: Noise, x: jax.Array, h: list) -> tuple[list, list]:
-    draw = model.prepared().draw(noise)
-    layers = draw.at(x, noise.rows)
-    return [layer(a) for layer, a in zip(layers, h, strict=True)], draw.weights(x, noise.rows)
+def _pushed_and_weights(model: MetaGP, normals: StandardNormals, x: jax.Array, h: list) -> tuple[list, list]:
+    draw = model.prepared().draw(normals)
+    layers = draw.at(x, normals.rows)
+    return [layer(a) for layer, a in zip(layers, h, strict=True)], draw.weights(x, normals.rows)
 
 
 def _activations(model: MetaGP, num_rows: int) -> list[jax.Array]:
-    return [inputs(num_rows, len(w.inputs), seed=20 + layer) for layer, w in enumerate(model.wires)]
+    return [inputs(num_rows, len(w.inputs), seed=20 + layer) for layer, w in enumerate(model.weight_layers)]
 
 
 @x64
@@ -66,9 +66,9 @@ def test_a_row_of_the_global_model_is_the_same_through_factors_and_through_forme
     """One row is cheaper through the factors, twenty (four rows of five places) with the weights formed once."""
     model, x = small_metagp(Pathwise(num_features=8)), inputs(4, 2)
     noise = noise_of(model, 4, seed=1)
-    columns = model.mappings[0].num_inducing + 8 + Pathwise().num_noise_features
-    for layer, wire in enumerate(model.wires):
-        sizes = len(wire.inputs), len(wire.outputs), columns
+    columns = model.sparse_gps[0].n_inducing + 8 + Pathwise().num_noise_features
+    for layer, weight_layer in enumerate(model.weight_layers):
+        sizes = len(weight_layer.inputs), len(weight_layer.outputs), columns
         assert forms_weights(20, *sizes)
         assert not forms_weights(1, *sizes)
         h = inputs(20, sizes[0], seed=20 + layer).reshape(4, 5, -1)
@@ -82,9 +82,9 @@ def test_independent_layers_add_the_rows_normals_to_the_mean_weights():
     """`diag`: a layer's output is h @ mean weights + std * normals, each normal used by one output alone."""
     model, x = small_metagp(Diag(), **LOCAL), inputs(3, 2)
     h, noise = _activations(model, 3), noise_of(model, 3, seed=1)
-    mean, weights = _pushed_and_weights(model, replace(noise, units=0 * noise.units, rows=0 * noise.rows), x, h)
-    drawn = _pushed_and_weights(model, replace(noise, units=0 * noise.units), x, h)[0]
-    dense = posterior("diag", model, model.units.mean, np.asarray(x))
+    mean, weights = _pushed_and_weights(model, replace(noise, latents=0 * noise.latents, rows=0 * noise.rows), x, h)
+    drawn = _pushed_and_weights(model, replace(noise, latents=0 * noise.latents), x, h)[0]
+    dense = posterior("diag", model, model.latents.mean, np.asarray(x))
     normals = np.split(np.asarray(noise.rows), [3], axis=1)
     for layer, place in enumerate(layer_places(model, 3)):
         np.testing.assert_allclose(weights[layer], dense.mean[place], **ROUNDING)
@@ -115,10 +115,10 @@ def test_full_factors_one_matrix_at_a_time():
     noise = jax.tree.map(lambda n: jnp.stack([n, n]), noise_of(model, 3, seed=1))
 
     def loss(z: jax.Array) -> jax.Array:
-        prepared = dataclasses.replace(model, units=Units(z, model.units.log_std)).prepared()
+        prepared = dataclasses.replace(model, latents=UnitLatents(z, model.latents.log_std)).prepared()
         return jnp.sum(jax.vmap(lambda n: prepared.draw(n).at(inputs(3, 2), n.rows)[0](inputs(3, 3)))(noise))
 
-    found = _linear_algebra(jax.make_jaxpr(jax.grad(loss))(jnp.asarray(model.units.mean)).jaxpr)
+    found = _linear_algebra(jax.make_jaxpr(jax.grad(loss))(jnp.asarray(model.latents.mean)).jaxpr)
     assert {name for name, _ in found} == {"cholesky"}  # factors of this size are inverted in products
     assert {rank for _, rank in found} == {2}
 
@@ -129,7 +129,7 @@ def test_full_factors_one_matrix_at_a_time():
 def _constant_and_global(conditional) -> tuple[MetaGP, MetaGP]:
     constant = small_metagp(conditional, input_kernel=Constant(1.0))
     no_kernel = dataclasses.replace(constant, input_kernel=None, local=(False,))
-    return constant, with_mappings(no_kernel, lambda m: dataclasses.replace(m, code_aux=None))
+    return constant, with_sparse_gps(no_kernel, lambda m: dataclasses.replace(m, code_aux=None))
 
 
 @x64
@@ -170,9 +170,9 @@ HIDDEN = range(3, 6)  # units of 2-3-2: two inputs and a bias, three hidden and 
 
 
 def _reordered(model: MetaGP) -> MetaGP:
-    rows = np.arange(len(model.units.mean))
+    rows = np.arange(len(model.latents.mean))
     rows[list(HIDDEN)] = np.array(HIDDEN)[ORDER]
-    return dataclasses.replace(model, units=Units(model.units.mean[rows], model.units.log_std[rows]))
+    return dataclasses.replace(model, latents=UnitLatents(model.latents.mean[rows], model.latents.log_std[rows]))
 
 
 @x64
@@ -182,7 +182,7 @@ def test_reordered_hidden_units_give_the_same_function(conditional):
     weight_std = 0.0 if isinstance(conditional, Pathwise) else 0.3
     model, x = small_metagp(conditional, weight_std=weight_std, **LOCAL), inputs(4, 2)
     noise = noise_of(model, 4, seed=1)
-    noise = replace(noise, units=0 * noise.units)
+    noise = replace(noise, latents=0 * noise.latents)
     moved = noise
     if noise.rows.shape[1]:  # the global group, the first layer, stands first: its three outputs' normals
         moved = replace(noise, rows=noise.rows.at[:, :3].set(noise.rows[:, ORDER]))
@@ -216,11 +216,11 @@ def test_coincident_inducing_codes_stay_finite_in_float32(conditional):
     """K_uu has rank one; values and derivatives are finite all the same."""
     model = small_metagp(conditional, (2, 2), jitter=1e-6, input_kernel=RBF())
 
-    def coincident(m: Mapping) -> Mapping:
+    def coincident(m: SparseGP) -> SparseGP:
         code_aux = None if m.code_aux is None else 0 * m.code_aux
         return dataclasses.replace(m, code_in=0 * m.code_in, code_out=0 * m.code_out, code_aux=code_aux)
 
-    model = _single(with_mappings(model, coincident))
+    model = _single(with_sparse_gps(model, coincident))
     noise = jax.tree.map(lambda n: n.astype(jnp.float32), noise_of(model, 4, seed=1))
 
     @eqx.filter_jit
@@ -237,12 +237,12 @@ def test_coincident_inducing_codes_stay_finite_in_float32(conditional):
 @pytest.mark.parametrize("conditional", ALL[:2], ids=NAMES[:2])
 def test_variances_are_not_negative_where_inducing_codes_explain_everything(conditional):
     """Every weight's code is an inducing code: B is zero and rounding could make it less; float32."""
-    model = small_metagp(conditional, (2, 3), num_inducing=9, jitter=1e-6, weight_std=1e-6)
-    (wire,), z = model.wires, model.units.mean
-    rows_in, rows_out = np.array([(i, j) for i in wire.inputs for j in wire.outputs]).T
+    model = small_metagp(conditional, (2, 3), n_inducing=9, jitter=1e-6, weight_std=1e-6)
+    (weight_layer,), z = model.weight_layers, model.latents.mean
+    rows_in, rows_out = np.array([(i, j) for i in weight_layer.inputs for j in weight_layer.outputs]).T
     certain = {"log_diagonal": np.full(9, -9.0), "below_diagonal": np.zeros((9, 9))}
     model = _single(
-        with_mappings(model, lambda m: dataclasses.replace(m, code_in=z[rows_in], code_out=z[rows_out], **certain))
+        with_sparse_gps(model, lambda m: dataclasses.replace(m, code_in=z[rows_in], code_out=z[rows_out], **certain))
     )
     noise = jax.tree.map(lambda n: n.astype(jnp.float32), noise_of(model, 50))
 

@@ -13,7 +13,7 @@ from metaprior.inference import Recipe, Snapshot, make_data, train, train_many
 from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.noise import make_key
+from metaprior.random import make_key
 from metaprior.weights import Point
 
 RNG = np.random.default_rng(0)
@@ -143,13 +143,13 @@ def test_a_run_that_is_killed_after_its_best_model_goes_on_to_the_same_bits():
     alone = run(rule)
     killed = Memory(last=rule.best_look + 3)  # two looks after the best
     with pytest.raises(KeyboardInterrupt):
-        run(Recorded(patience=6), keeper=killed)
+        run(Recorded(patience=6), checkpoint_store=killed)
     killed.left, resumed = None, Recorded(patience=6)
-    fit = run(resumed, keeper=killed)
+    fit = run(resumed, checkpoint_store=killed)
     assert len(resumed.scores) == len(rule.scores) - rule.best_look - 3  # the best was not met again
     assert same_bits(leaves(fit.model), leaves(alone.model))
     assert fit.num_steps == alone.num_steps
-    read = run(Recorded(patience=6), keeper=killed)  # the run has ended: nothing is computed
+    read = run(Recorded(patience=6), checkpoint_store=killed)  # the run has ended: nothing is computed
     assert same_bits(leaves(read.model), leaves(alone.model))
 
 
@@ -198,7 +198,7 @@ def test_members_of_an_ensemble_hold_out_rows_of_their_own(monkeypatch):
         return train(model, data, key, stop_when=stop_when, **kwargs)
 
     monkeypatch.setattr(base, "train", look)
-    baselines.EnsembleRegressor((3,), num_members=3, max_iter=5, random_state=0).fit(X, Y[:, 0])
+    baselines.EnsembleRegressor((3,), n_members=3, max_iter=5, random_state=0).fit(X, Y[:, 0])
     assert [len(rows) for rows in seen] == [6, 6, 6]
     assert all(a != b for i, a in enumerate(seen) for b in seen[:i])
 
@@ -206,7 +206,7 @@ def test_members_of_an_ensemble_hold_out_rows_of_their_own(monkeypatch):
 # --- point weights ----------------------------------------------------------------
 
 
-def test_point_weights_are_looked_at_from_the_first_stretch_on():
+def test_point_weights_are_looked_at_from_the_first_block_on():
     model = baselines.MAPRegressor((3,), max_iter=500, tol=1e6, n_iter_no_change=1, random_state=0).fit(X, Y[:, 0])
     assert model.n_iter_ == 200
 

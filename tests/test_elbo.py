@@ -13,20 +13,20 @@ from dense import layer_places, posterior, prior_covariance
 from metaprior.inference import Batch, elbo, elbo_terms, make_data
 from metaprior.inference.data import choose_batch
 from metaprior.kernels import RBF
+from metaprior.latents import UnitLatents
 from metaprior.likelihoods import Gaussian
-from metaprior.mapping import Conditional, Diag, Full, Pathwise
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.noise import Noise, make_key, sample_noise
-from metaprior.units import Units
+from metaprior.random import StandardNormals, draw_normals, make_key
+from metaprior.weight_gp import Conditional, Diag, Full, Pathwise
 from metaprior.weights import MetaGP
-from small import inputs, small_metagp, with_mappings
+from small import inputs, small_metagp, with_sparse_gps
 
 LOCAL = {"input_kernel": RBF(0.8)}
 
 
 def _model(conditional: Conditional, **options) -> Model:
-    weights = small_metagp(conditional, (1, 3, 1), num_inducing=4, **options)
+    weights = small_metagp(conditional, (1, 3, 1), n_inducing=4, **options)
     return Model(weights, Dense((1, 3, 1)), Gaussian(np.log(np.full(1, 0.5))))
 
 
@@ -46,8 +46,8 @@ def double():
 
 
 @eqx.filter_jit
-def _terms(model: Model, noise: Noise, batch: Batch) -> dict:
-    return elbo_terms(model, noise, batch)[0]
+def _terms(model: Model, normals: StandardNormals, batch: Batch) -> dict:
+    return elbo_terms(model, normals, batch)[0]
 
 
 # --- terms ------------------------------------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def test_elbo_is_log_likelihood_less_the_weighted_sum_of_the_kls():
 
 def test_terms_are_the_weighted_mean_log_density_and_the_models_kls():
     model, (x, y) = _model(Pathwise(4), **LOCAL), _data(5)
-    noise = sample_noise(make_key(0), model.weights.sizes(), 5, 3, dtype=jnp.float64)
+    noise = draw_normals(make_key(0), model.weights.sizes(), 5, 3, dtype=jnp.float64)
     weight = np.array([1.0, 2.0, 0.0, 1.0, 0.5])
     terms = _terms(model, noise, _batch(x, y, weight))
     f = eqx.filter_jit(lambda m: m.functions(m.weights.prepared(), noise, jnp.asarray(x)))(model)
@@ -80,7 +80,7 @@ def test_terms_are_the_weighted_mean_log_density_and_the_models_kls():
 def test_padded_rows_weigh_nothing(conditional):
     """`diag` draws every row for itself, `full` all rows of a call jointly."""
     model, (x, y) = _model(conditional, **LOCAL), _data(5)
-    noise = sample_noise(make_key(0), model.weights.sizes(), 8, 2, dtype=jnp.float64)
+    noise = draw_normals(make_key(0), model.weights.sizes(), 8, 2, dtype=jnp.float64)
     padded = _batch(np.pad(x, ((0, 3), (0, 0))), np.pad(y, ((0, 3), (0, 0))), np.repeat([1.0, 0.0], [5, 3]))
     without = _terms(model, dataclasses.replace(noise, rows=noise.rows[:, :5]), _batch(x, y))
     np.testing.assert_allclose(elbo(_terms(model, noise, padded)), elbo(without), rtol=1e-10)
@@ -88,7 +88,7 @@ def test_padded_rows_weigh_nothing(conditional):
 
 def test_nonsense_in_padded_rows_stays_out_of_the_elbo_and_its_derivatives():
     model, (x, y) = _model(Diag()), _data(5)
-    noise = sample_noise(make_key(0), model.weights.sizes(), 5, 2, dtype=jnp.float64)
+    noise = draw_normals(make_key(0), model.weights.sizes(), 5, 2, dtype=jnp.float64)
     weight = np.array([1.0, 1.0, 1.0, 0.0, 0.0])
 
     @eqx.filter_jit
@@ -112,7 +112,7 @@ def test_batch_elbo_is_unbiased_for_the_whole():
     def values(m: Model, keys: jax.Array, batch_size: int | None) -> jax.Array:
         def one(key: jax.Array) -> jax.Array:
             batch = choose_batch(jax.random.fold_in(key, 1), data, batch_size)
-            return elbo(elbo_terms(m, sample_noise(key, sizes, len(batch.x), 1, dtype=jnp.float64), batch)[0])
+            return elbo(elbo_terms(m, draw_normals(key, sizes, len(batch.x), 1, dtype=jnp.float64), batch)[0])
 
         return jax.lax.map(one, keys)
 
@@ -133,7 +133,7 @@ def test_latent_and_weight_draws_change_the_spread_and_not_the_expectation():
     @eqx.filter_jit
     def values(m: Model, keys: jax.Array, num_latent: int, num_weight: int) -> jax.Array:
         def one(key: jax.Array) -> jax.Array:
-            return elbo(elbo_terms(m, sample_noise(key, sizes, 6, num_latent, num_weight, jnp.float64), batch)[0])
+            return elbo(elbo_terms(m, draw_normals(key, sizes, 6, num_latent, num_weight, jnp.float64), batch)[0])
 
         return jax.lax.map(one, keys)
 
@@ -147,9 +147,9 @@ def test_latent_and_weight_draws_change_the_spread_and_not_the_expectation():
 @pytest.mark.parametrize("conditional", [Diag(), Pathwise(4)], ids=["diag", "pathwise"])
 def test_temperature_zero_gives_the_mean_weights_function_in_every_draw(conditional):
     model, (x, _) = _model(conditional, **LOCAL), _data(5)
-    noise = sample_noise(make_key(0), model.weights.sizes(), 5, 3, dtype=jnp.float64).tempered(0.0)
+    noise = draw_normals(make_key(0), model.weights.sizes(), 5, 3, dtype=jnp.float64).tempered(0.0)
     f = eqx.filter_jit(lambda m: m.functions(m.weights.prepared(), noise, jnp.asarray(x)))(model)
-    mean = posterior("full", model.weights, model.weights.units.mean, x).mean
+    mean = posterior("full", model.weights, model.weights.latents.mean, x).mean
     first, second = (mean[place] for place in layer_places(model.weights, 5))
     ones = np.ones((5, 1))
     hidden = np.tanh(np.einsum("ni,nij->nj", np.concatenate([x, ones], axis=1), first))
@@ -166,18 +166,18 @@ Y = np.array([[0.8], [1.4], [1.5]])  # near the function whose four weights are 
 
 def _tiny() -> Model:
     """1-1-1, five units and four weights, alike under the prior: long lengthscales, equal scales."""
-    weights = small_metagp(Full(jitter=1e-12), (1, 1, 1), num_inducing=6, weight_std=0.05, jitter=1e-9)
+    weights = small_metagp(Full(jitter=1e-12), (1, 1, 1), n_inducing=6, weight_std=0.05, jitter=1e-9)
     kernel = RBF([6.0, 6.0])
-    weights = with_mappings(weights, lambda m: dataclasses.replace(m, kernel_in=kernel, kernel_out=kernel))
+    weights = with_sparse_gps(weights, lambda m: dataclasses.replace(m, kernel_in=kernel, kernel_out=kernel))
     weights = dataclasses.replace(weights, log_scale=np.zeros((2, 2)))
     return Model(weights, Dense((1, 1, 1)), Gaussian(np.log(np.full(1, NOISE_STD))))
 
 
 def _at_the_prior(model: Model) -> Model:
-    units = Units(np.zeros((5, 2)), np.zeros((5, 2)))
+    units = UnitLatents(np.zeros((5, 2)), np.zeros((5, 2)))
     plain = {"mean": np.zeros(6), "log_diagonal": np.zeros(6), "below_diagonal": np.zeros((6, 6))}
-    weights = with_mappings(model.weights, lambda m: dataclasses.replace(m, **plain))
-    return eqx.tree_at(lambda m: m.weights, model, dataclasses.replace(weights, units=units))
+    weights = with_sparse_gps(model.weights, lambda m: dataclasses.replace(m, **plain))
+    return eqx.tree_at(lambda m: m.weights, model, dataclasses.replace(weights, latents=units))
 
 
 def _brute_force(weights: MetaGP, num_latent: int = 20_000, num_weight: int = 50) -> np.ndarray:
@@ -185,7 +185,7 @@ def _brute_force(weights: MetaGP, num_latent: int = 20_000, num_weight: int = 50
     rng = np.random.default_rng(0)
     z = rng.standard_normal((num_latent, 5, 2))
     length_in, length_out = (
-        np.exp(k.log_lengthscale) for k in (weights.mappings[0].kernel_in, weights.mappings[0].kernel_out)
+        np.exp(k.log_lengthscale) for k in (weights.sparse_gps[0].kernel_in, weights.sparse_gps[0].kernel_out)
     )
     z_in, z_out = z[:, [0, 1, 2, 3]], z[:, [2, 2, 4, 4]]  # input, its bias -> hidden; hidden, its bias -> output
 
@@ -215,7 +215,7 @@ def _evidence(log_likelihoods: np.ndarray) -> tuple[float, float]:
 @eqx.filter_jit
 def _elbo_values(model: Model, key: jax.Array) -> jax.Array:
     """One ELBO a draw."""
-    noise = sample_noise(key, model.weights.sizes(), 3, 20_000, dtype=jnp.float64)
+    noise = draw_normals(key, model.weights.sizes(), 3, 20_000, dtype=jnp.float64)
     f = model.functions(model.weights.prepared(), noise, jnp.asarray(X))
     log_prob = jnp.sum(model.likelihood.log_prob(f, jnp.broadcast_to(jnp.asarray(Y), f.shape)), axis=-1)
     return log_prob - sum(model.weights.kl().values())
@@ -227,8 +227,8 @@ def _elbo_and_error(model: Model) -> tuple[float, float]:
 
 
 def _leaves_of_q(model: Model) -> list:
-    units, (mapping,) = model.weights.units, model.weights.mappings
-    return [units.mean, units.log_std, mapping.mean, mapping.log_diagonal, mapping.below_diagonal]
+    units, (sparse_gp,) = model.weights.latents, model.weights.sparse_gps
+    return [units.mean, units.log_std, sparse_gp.mean, sparse_gp.log_diagonal, sparse_gp.below_diagonal]
 
 
 @eqx.filter_jit
@@ -240,7 +240,7 @@ def _trained(model: Model) -> Model:
 
     def step(state: tuple, key: jax.Array) -> tuple:
         q, optimiser_state = state
-        noise = sample_noise(key, model.weights.sizes(), 3, 16, dtype=jnp.float64)
+        noise = draw_normals(key, model.weights.sizes(), 3, 16, dtype=jnp.float64)
         grads = jax.grad(lambda q: -elbo(elbo_terms(eqx.combine(q, rest), noise, batch)[0]))(q)
         direction, optimiser_state = optimiser.update(grads, optimiser_state)
         return (eqx.apply_updates(q, direction), optimiser_state), None
@@ -274,5 +274,5 @@ def test_weights_of_the_tiny_network_are_those_of_the_brute_force():
     """The dense twin that the evidence leans on has the marginal of `full` at the prior."""
     model = _at_the_prior(_tiny()).weights
     z = np.random.default_rng(4).standard_normal((5, 2))
-    dense = posterior("full", dataclasses.replace(model, units=Units(z, np.zeros((5, 2)))), z)
+    dense = posterior("full", dataclasses.replace(model, latents=UnitLatents(z, np.zeros((5, 2)))), z)
     np.testing.assert_allclose(dense.covariance, prior_covariance(model, z), atol=1e-6)

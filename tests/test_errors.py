@@ -12,7 +12,7 @@ from metaprior.estimators import base
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1]
-SMALL = {"hidden_layer_sizes": (3,), "num_inducing": 4, "num_predict_draws": 8, "max_iter": 20, "random_state": 0}
+SMALL = {"hidden_layer_sizes": (3,), "n_inducing": 4, "n_predict_draws": 8, "max_iter": 20, "random_state": 0}
 BOTH = pytest.mark.parametrize("estimator", [MetaGPRegressor, MetaGPClassifier])
 
 
@@ -152,7 +152,7 @@ def going_on(model: MetaGPRegressor, **kwargs) -> MetaGPRegressor:
 
 def test_too_few_rows_to_hold_some_out():
     with pytest.raises(ValueError, match="early_stopping: 1 rows are too few to hold out 1"):
-        MetaGPRegressor(**{**SMALL, "num_inducing": "auto"}, early_stopping=True).fit(X[:1], Y[:1])
+        MetaGPRegressor(**{**SMALL, "n_inducing": "auto"}, early_stopping=True).fit(X[:1], Y[:1])
 
 
 # --- parameters -------------------------------------------------------------------
@@ -168,12 +168,12 @@ PARAMETERS = [
     ("latent_dim", True, f"{WHOLE} 1; got True"),
     ("max_iter", 0, f"{WHOLE} 1; got 0"),
     ("max_iter", 1.5, f"{WHOLE} 1; got 1.5"),
-    ("num_train_draws", 0, "expected 'auto' or a whole number of at least 1; got 0"),
-    ("num_weight_draws", "two", f"{WHOLE} 1; got 'two'"),
-    ("num_predict_draws", 1, f"{WHOLE} 2; got 1"),
+    ("n_train_draws", 0, "expected 'auto' or a whole number of at least 1; got 0"),
+    ("n_weight_draws", "two", f"{WHOLE} 1; got 'two'"),
+    ("n_predict_draws", 1, f"{WHOLE} 2; got 1"),
     ("n_iter_no_change", 0, f"{WHOLE} 1; got 0"),
-    ("num_inducing", 0, "expected 'auto' or a whole number of at least 1; got 0"),
-    ("num_inducing", "some", "expected 'auto' or a whole number of at least 1; got 'some'"),
+    ("n_inducing", 0, "expected 'auto' or a whole number of at least 1; got 0"),
+    ("n_inducing", "some", "expected 'auto' or a whole number of at least 1; got 'some'"),
     ("batch_size", -5, "expected 'auto' or a whole number of at least 1; got -5"),
     ("learning_rate_init", -0.1, "expected a positive number; got -0.1"),
     ("learning_rate_init", np.inf, "expected a positive number; got inf"),
@@ -184,13 +184,13 @@ PARAMETERS = [
     ("early_stopping", None, "expected True, False or 'auto'; got None"),
     ("dtype", "float16", "expected 'auto' or 'float32' or 'float64'; got 'float16'"),
     ("dtype", np.float32, "expected 'auto' or 'float32' or 'float64'; got"),
-    ("input_units", "rows", "expected 'columns' or 'together'; got 'rows'"),
+    ("input_scaling", "rows", "expected 'per_column' or 'joint'; got 'rows'"),
     ("optimizer", "adam", "expected an optax optimiser, or None for Adam; got 'adam'"),
     ("weight_kernel", "gauss", "expected a kernel such as .*RBF.*'rbf'.*; got 'gauss'"),
     ("weight_kernel", ("rbf", "rbf", "rbf"), "expected one kernel, or a pair .*; got"),
     ("input_kernel", "gauss", "expected a kernel such as .*RBF.*'rbf'.*; got 'gauss'"),
     ("input_kernel", 3, "expected a kernel such as .*RBF.*'rbf'.*; got 3"),
-    ("mapping", "local", r"expected 'global' \(one GP\) or 'layer' \(one a layer\); got 'local'"),
+    ("weight_gp", "local", r"expected 'shared' \(one GP\) or 'per_layer'; got 'local'"),
     ("conditional", "exact", "expected one of .*'diag', 'fitc', 'full', 'pathwise'.*; got 'exact'"),
     ("input_projection", "two", "expected a number of dimensions or a Projection; got 'two'"),
     ("local_layers", (2,), "the network has 2 layers of weights .*; got"),
@@ -200,8 +200,8 @@ PARAMETERS = [
 
 @BOTH
 def test_more_inducing_codes_than_codes_of_weights_are_refused_where_they_are_chosen(estimator):
-    with pytest.raises(ValueError, match=r"^num_inducing: 14 inducing codes are more than .* \(13\); give at most 13"):
-        estimator(**{**SMALL, "num_inducing": 14, "output_layer": "drawn"}).fit(X, Y > 0)
+    with pytest.raises(ValueError, match=r"^n_inducing: 14 inducing codes are more than .* \(13\); give at most 13"):
+        estimator(**{**SMALL, "n_inducing": 14, "output_layer": "drawn"}).fit(X, Y > 0)
 
 
 @BOTH

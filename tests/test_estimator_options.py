@@ -10,13 +10,13 @@ import metaprior
 from metaprior import MetaGPRegressor, Projection, kernels
 from metaprior.estimators import base
 from metaprior.inference import train
-from metaprior.mapping import Pathwise
 from metaprior.model import Model
+from metaprior.weight_gp import Pathwise
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(30)
-SMALL = {"hidden_layer_sizes": (3,), "num_inducing": 4, "num_predict_draws": 8, "max_iter": 40, "random_state": 0}
+SMALL = {"hidden_layer_sizes": (3,), "n_inducing": 4, "n_predict_draws": 8, "max_iter": 40, "random_state": 0}
 
 
 def fitted(targets: np.ndarray = Y, **kwargs) -> MetaGPRegressor:
@@ -52,7 +52,7 @@ def built(monkeypatch):
 
 def test_every_layer_has_its_own_gp_unless_every_weight_is_drawn(built):
     assert built().weights.output.group is None
-    assert built(mapping="global").weights.output.group == 0
+    assert built(weight_gp="shared").weights.output.group == 0
     assert built(output_layer="drawn").weights.groups == ((0, 1),)
 
 
@@ -62,7 +62,7 @@ def test_in_batches_a_run_is_looked_at_after_every_pass_through_the_rows():
 
 
 def test_the_number_of_inducing_codes_is_free_where_all_weights_are_anchored(built):
-    assert built(num_inducing=10_000).weights.mappings[0].whole
+    assert built(n_inducing=10_000).weights.sparse_gps[0].whole
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,15 @@ DAILY = [("pathwise", "layer", "rbf"), ("fitc", "global", "rbf"), ("diag", "laye
 
 
 @pytest.mark.parametrize(
-    ("conditional", "mapping", "input_kernel"),
+    ("conditional", "weight_gp", "input_kernel"),
     [pytest.param(*c, marks=[] if c in DAILY else pytest.mark.slow) for c in COMBINATIONS],
 )
 @pytest.mark.slow
-def test_every_conditional_runs_with_every_mapping_and_input_kernel(conditional, mapping, input_kernel):
-    model = fitted(conditional=conditional, mapping=mapping, input_kernel=input_kernel)
+def test_every_conditional_runs_with_every_weight_gp_and_input_kernel(conditional, weight_gp, input_kernel):
+    model = fitted(conditional=conditional, weight_gp=weight_gp, input_kernel=input_kernel)
     weights = model.model_.weights
     assert type(weights.conditional).__name__.lower() == conditional
-    assert len(weights.mappings) == (1 if mapping == "global" else 2)
+    assert len(weights.sparse_gps) == (1 if weight_gp == "shared" else 2)
     assert (weights.input_kernel is None) == (input_kernel is None) == (model.input_kernel_ is None)
     assert model.sample_y(X[:4], 3).shape == (4, 3)
 
@@ -119,14 +119,14 @@ WEIGHT_KERNELS = {
 @pytest.mark.parametrize("name", WEIGHT_KERNELS)
 def test_each_end_of_a_weight_has_the_kernel_that_was_given(name):
     given, classes = WEIGHT_KERNELS[name]
-    mapping = fitted(weight_kernel=given).model_.weights.mappings[0]
-    assert (type(mapping.kernel_in).__name__, type(mapping.kernel_out).__name__) == classes
+    sparse_gp = fitted(weight_kernel=given).model_.weights.sparse_gps[0]
+    assert (type(sparse_gp.kernel_in).__name__, type(sparse_gp.kernel_out).__name__) == classes
 
 
 @pytest.mark.parametrize("given", ["rbf", kernels.RBF(), None])
 def test_one_weight_kernel_serves_both_ends(given):
-    mapping = fitted(weight_kernel=given).model_.weights.mappings[0]
-    assert type(mapping.kernel_in) is type(mapping.kernel_out) is kernels.RBF
+    sparse_gp = fitted(weight_kernel=given).model_.weights.sparse_gps[0]
+    assert type(sparse_gp.kernel_in) is type(sparse_gp.kernel_out) is kernels.RBF
 
 
 PROJECTIONS = {"one map": (1, ((1, 2),)), "two maps and tanh": (Projection((3, 2), "tanh"), ((3, 2), (2, 3)))}
@@ -148,8 +148,8 @@ def test_only_the_chosen_layers_are_local_and_weight_noise_follows_the_code():
     weights = model.model_.weights
     assert weights.groups == ((0,), (1,))
     assert weights.local == (False, True)
-    assert weights.mappings[0].code_aux is None
-    assert weights.mappings[1].code_aux.shape == (4, 2)
+    assert weights.sparse_gps[0].code_aux is None
+    assert weights.sparse_gps[1].code_aux.shape == (4, 2)
     assert np.any(weights.weight_noise.slope_in != 0)
 
 
@@ -183,7 +183,7 @@ def test_poisson_predicts_positive_rates_and_is_not_standardised():
 
 
 def test_minibatches_and_several_weight_draws_give_finite_numbers():
-    fitted(batch_size=8, num_weight_draws=2, num_train_draws=2)
+    fitted(batch_size=8, n_weight_draws=2, n_train_draws=2)
 
 
 @pytest.mark.slow
@@ -193,7 +193,7 @@ def test_a_deep_network_gives_finite_numbers():
 
 @pytest.mark.parametrize(("hidden", "sizes"), [((), (2, 1)), (5, (2, 5, 1)), ([4, 3, 2], (2, 4, 3, 2, 1))])
 def test_hidden_layers_are_those_that_were_asked_for(built, hidden, sizes):
-    assert built(hidden_layer_sizes=hidden, num_inducing="auto").network.sizes == sizes
+    assert built(hidden_layer_sizes=hidden, n_inducing="auto").network.sizes == sizes
 
 
 def test_whole_numbers_of_numpy_are_whole_numbers(built):
@@ -201,12 +201,12 @@ def test_whole_numbers_of_numpy_are_whole_numbers(built):
     weights = built(
         hidden_layer_sizes=two,
         latent_dim=two,
-        num_inducing=two,
+        n_inducing=two,
         input_projection=two,
         input_kernel="rbf",
         output_layer="drawn",
     ).weights
-    assert weights.mappings[0].code_in.shape == (2, 2)
+    assert weights.sparse_gps[0].code_in.shape == (2, 2)
     assert weights.input_map.means[0].shape == (2, 2)
 
 
@@ -218,9 +218,9 @@ def test_a_conditional_object_brings_its_own_settings(built):
 #: them at every one of the 30 rows.
 CODES = [
     ({}, [13]),
-    ({"mapping": "layer"}, [9, 4]),
+    ({"weight_gp": "per_layer"}, [9, 4]),
     ({"input_kernel": "rbf"}, [390]),
-    ({"input_kernel": "rbf", "mapping": "layer"}, [270, 120]),
+    ({"input_kernel": "rbf", "weight_gp": "per_layer"}, [270, 120]),
     ({"input_kernel": "rbf", "local_layers": (-1,)}, [9, 120]),
     ({"local_layers": (-1,)}, [13]),
 ]
@@ -228,23 +228,23 @@ CODES = [
 
 @pytest.mark.parametrize(("kwargs", "codes"), CODES)
 def test_auto_takes_fifty_inducing_codes_or_as_many_as_every_mapping_has(built, kwargs, codes):
-    mappings = built(num_inducing="auto", output_layer="drawn", **kwargs).weights.mappings
-    assert [m.num_inducing for m in mappings] == [min(50, *codes)] * len(codes)
+    sparse_gps = built(n_inducing="auto", output_layer="drawn", **kwargs).weights.sparse_gps
+    assert [m.n_inducing for m in sparse_gps] == [min(50, *codes)] * len(codes)
 
 
 @pytest.mark.parametrize(("kwargs", "codes"), CODES)
 def test_more_inducing_codes_than_codes_are_refused(built, kwargs, codes):
     kwargs = {**kwargs, "output_layer": "drawn"}
-    assert built(num_inducing=min(codes), **kwargs).weights.mappings[0].num_inducing == min(codes)
-    with pytest.raises(ValueError, match=f"num_inducing: {min(codes) + 1} .*give at most {min(codes)}"):
-        MetaGPRegressor(**{**SMALL, "num_inducing": min(codes) + 1}, **kwargs).fit(X, Y)
+    assert built(n_inducing=min(codes), **kwargs).weights.sparse_gps[0].n_inducing == min(codes)
+    with pytest.raises(ValueError, match=f"n_inducing: {min(codes) + 1} .*give at most {min(codes)}"):
+        MetaGPRegressor(**{**SMALL, "n_inducing": min(codes) + 1}, **kwargs).fit(X, Y)
 
 
 def test_an_optax_optimiser_is_used_with_its_own_step(built):
-    start = built().weights.units.mean
+    start = built().weights.latents.mean
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(base, "train", train)
-        assert np.array_equal(fitted(optimizer=optax.sgd(0.0)).model_.weights.units.mean, start)
+        assert np.array_equal(fitted(optimizer=optax.sgd(0.0)).model_.weights.latents.mean, start)
 
 
 GIVEN = kernels.Periodic(period=12.0, fixed=("period",)).on(0) * kernels.RBF(3.0, fixed=("lengthscale",)).on(1)
@@ -310,7 +310,7 @@ def test_the_parts_of_an_input_kernel_start_at_one_unit():
     ],
 )
 def test_the_noise_is_held_for_the_part_of_training_that_is_asked_for(options, hold):
-    model = MetaGPRegressor((3,), num_inducing=4, max_iter=1, random_state=0, **options).fit(X, Y)
+    model = MetaGPRegressor((3,), n_inducing=4, max_iter=1, random_state=0, **options).fit(X, Y)
     assert model.model_.likelihood.hold == hold
 
 

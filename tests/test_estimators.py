@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(30)
 LABELS = np.array(["cold", "mild", "warm"])[np.digitize(X[:, 0], [-0.7, 0.7])]
-SMALL = {"hidden_layer_sizes": (3,), "num_inducing": 4, "num_predict_draws": 8, "max_iter": 60, "random_state": 0}
+SMALL = {"hidden_layer_sizes": (3,), "n_inducing": 4, "n_predict_draws": 8, "max_iter": 60, "random_state": 0}
 #: Folds of 25 rows: padded to 32, as 30 are, so that nothing compiles anew.
 FOLDS = 6
 
@@ -90,7 +90,7 @@ def test_pipeline_equals_scaling_by_hand():
 
 def test_columns_of_one_unit_are_scaled_together():
     rare = X * np.array([1.0, 1e-3])  # a column that hardly varies stays small
-    model = regressor(input_units="together").fit(rare, Y)
+    model = regressor(input_scaling="joint").fit(rare, Y)
     np.testing.assert_allclose(model.x_scale_, rare.std(), rtol=1e-12)
     np.testing.assert_allclose(model.x_offset_, rare.mean(), atol=1e-12)
     assert regressor().fit(rare, Y).x_scale_ == pytest.approx(rare.std(axis=0))
@@ -182,7 +182,7 @@ def test_classes_far_apart_are_learned():
     kind = np.arange(30) % 3
     centres = 5 * np.array([[1.0, 0.0], [-0.5, 0.9], [-0.5, -0.9]])
     blobs = centres[kind] + np.random.default_rng(1).standard_normal((30, 2))
-    model = MetaGPClassifier(max_iter=300, num_predict_draws=32, random_state=0)
+    model = MetaGPClassifier(max_iter=300, n_predict_draws=32, random_state=0)
     assert model.fit(blobs, kind).score(blobs, kind) == 1
 
 
@@ -212,8 +212,8 @@ def test_any_scale_and_shift_of_the_data_is_undone(local):
 
 def test_float64_trains_in_float64(local):
     narrow = clone(local).set_params(dtype="float32").fit(X, Y)
-    assert local.model_.weights.units.mean.dtype == np.float64
-    assert narrow.model_.weights.units.mean.dtype == np.float32
+    assert local.model_.weights.latents.mean.dtype == np.float64
+    assert narrow.model_.weights.latents.mean.dtype == np.float32
     assert not np.array_equal(narrow.predict(X), local.predict(X))
     # the draws differ with the type, so only the scale of the answers can be compared
     assert abs(narrow.predict(X) - local.predict(X)).max() < 10 * local.predict(X, return_std=True)[1].max()

@@ -18,11 +18,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from metaprior import kernels
 from metaprior.baselines import ExactGPRegressor, exact_gp
 from metaprior.baselines.evidence import Evidence, Hypers
-from metaprior.baselines.gaussian import GaussianFunctions, GaussianPredictive
 from metaprior.baselines.scikit_kernel import KernelForScikit
 from metaprior.compilation import in_float64
 from metaprior.datasets import sinusoid
 from metaprior.estimators.base import START_NOISE
+from metaprior.predictive.gaussian import GaussianFunctions, GaussianPredictive
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2)) * [1.0, 5.0]

@@ -24,7 +24,7 @@ from metaprior.experiments.rank_statistics import (
 )
 from metaprior.experiments.tiny_models import Fitting, Tiny, Truth
 from metaprior.inference.nuts import Settings
-from metaprior.noise import Noise
+from metaprior.random import StandardNormals
 
 LEVELS = (50, 90, 95)
 NUM_DRAWS = 79
@@ -185,7 +185,7 @@ def test_the_plain_prior_and_the_sampled_model_are_one_function(tiny):
         )
         model = dataclasses.replace(model, weights=weights)
         none = jnp.zeros((1, 0))
-        noise = Noise(none, none, none, jnp.zeros((1, len(x), 0)))
+        noise = StandardNormals(none, none, none, jnp.zeros((1, len(x), 0)))
         f = model.functions(weights.prepared(), noise, jnp.asarray(x)[:, None])[0, :, 0]
         hypers = np.asarray(tiny_models._hypers(model))
     np.testing.assert_allclose(f, tiny_models.function_values(tiny, unknowns, x), atol=1e-4)
@@ -212,9 +212,9 @@ def test_known_hyper_parameters_are_the_same_for_nuts_and_for_the_bound():
     np.testing.assert_array_equal(exact.weights.log_scale, bound.weights.log_scale)
     np.testing.assert_array_equal(exact.weights.log_weight_noise, bound.weights.weight_noise.log_std)
     np.testing.assert_array_equal(exact.likelihood.log_noise, bound.likelihood.log_noise)
-    for mapping in bound.weights.mappings:
+    for sparse_gp in bound.weights.sparse_gps:
         for name in ("kernel_in", "kernel_out"):
-            ours, other = getattr(exact.weights, name), getattr(mapping, name)
+            ours, other = getattr(exact.weights, name), getattr(sparse_gp, name)
             np.testing.assert_array_equal(ours.log_lengthscale, other.log_lengthscale)
     np.testing.assert_array_equal(
         exact.weights.input_kernel.log_lengthscale, bound.weights.input_kernel.log_lengthscale
@@ -246,18 +246,18 @@ def test_training_moves_the_posterior_and_no_hyper_parameter(monkeypatch):
 
     monkeypatch.setattr(tiny_models, "train_many", watched)
     truths = [tiny_models.drawn_truth(TINY, np.random.default_rng(k)) for k in range(2)]
-    found = tiny_models.fitted(TINY, truths, "diag", Fitting(num_steps=60, num_inducing=4, num_draws=8), seed=0)
+    found = tiny_models.fitted(TINY, truths, "diag", Fitting(num_steps=60, n_inducing=4, num_draws=8), seed=0)
     assert (found.f.shape, found.f_test.shape, found.hypers.shape) == ((2, 8, 3), (2, 8, 2), (2, 8, 0))
     for before, after in seen:
         held = [(m.weights.log_scale, m.weights.weight_noise.log_std, m.likelihood.log_noise) for m in (before, after)]
         for one, other in zip(*held, strict=True):
             np.testing.assert_array_equal(np.asarray(one, np.float32), other)
-        kernels = [m.weights.mappings[0].kernel_in.log_lengthscale for m in (before, after)]
+        kernels = [m.weights.sparse_gps[0].kernel_in.log_lengthscale for m in (before, after)]
         np.testing.assert_array_equal(*[np.asarray(own, np.float32) for own in kernels])
         for name in ("mean", "log_diagonal", "code_in"):
-            one, other = (getattr(m.weights.mappings[0], name) for m in (before, after))
+            one, other = (getattr(m.weights.sparse_gps[0], name) for m in (before, after))
             assert np.all(np.asarray(one, np.float32) != np.asarray(other))
-        assert np.all(np.asarray(before.weights.units.mean, np.float32) != np.asarray(after.weights.units.mean))
+        assert np.all(np.asarray(before.weights.latents.mean, np.float32) != np.asarray(after.weights.latents.mean))
 
 
 def test_the_bound_has_no_posterior_of_hyper_parameters():
@@ -349,10 +349,10 @@ def test_figures_have_a_panel_a_method():
 
 
 def test_a_model_may_have_longer_chains_than_the_others():
-    config = faithfulness.PRESETS["paper"] | {"longer": {"whole": {"num_samples": 7}}}
+    config = faithfulness.PRESETS["paper"] | {"longer": {"whole": {"n_samples": 7}}}
     usual, longer = (faithfulness.sampling_of(config, model) for model in ("global", "whole"))
     assert usual == Settings(**config["sampling"])
-    assert longer == usual._replace(num_samples=7)
+    assert longer == usual._replace(n_samples=7)
 
 
 def test_an_unknown_model_is_refused():

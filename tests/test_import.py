@@ -58,7 +58,7 @@ import metaprior
 for name in metaprior.__all__:
     getattr(metaprior, name)
 found = {"changed_by_import": changed(), "compiled_by_import": len(compiled)}
-model = metaprior.MetaGPRegressor((3,), max_iter=5, num_inducing=4, num_predict_draws=2, random_state=0)
+model = metaprior.MetaGPRegressor((3,), max_iter=5, n_inducing=4, n_predict_draws=2, random_state=0)
 mean, std = model.fit([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 0.0, 1.0]).predict([[0.5]], return_std=True)
 found |= {"changed_by_fit": changed(), "compiled_by_fit": len(compiled), "dtypes": [str(mean.dtype), str(std.dtype)]}
 found["default_dtype"] = str(jax.numpy.ones(1).dtype)
@@ -189,7 +189,9 @@ def test_a_circle_would_be_seen():
     assert cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": set()}) == ["a", "b", "c", "d"]
 
 
-@pytest.mark.parametrize("name", ["metaprior.kernels", "metaprior.inputs", "metaprior.prediction", "metaprior.prior"])
+@pytest.mark.parametrize(
+    "name", ["metaprior.kernels", "metaprior.inputs", "metaprior.predictive.draws", "metaprior.prior"]
+)
 def test_module_can_be_the_first_to_be_imported(name):
     assert fresh(f"import {name}; print(1)") == 1
 

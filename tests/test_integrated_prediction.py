@@ -15,12 +15,12 @@ from metaprior import MetaGPRegressor
 from metaprior.estimators import base
 from metaprior.estimators.regime import EXACT_MOST
 from metaprior.inference import Batch
-from metaprior.integrated_prediction import IntegratedDraws, predictive_of
 from metaprior.likelihoods import Categorical, Gaussian, Likelihood
 from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.output_layer import Exact, OutputLayer, PseudoObservations
-from metaprior.prediction import Predictive
+from metaprior.predictive.draws import Predictive
+from metaprior.predictive.integrated import IntegratedDraws, predictive_of
 from written import integrated_metagp
 
 RNG = np.random.default_rng(0)
@@ -198,8 +198,8 @@ def test_drawn_functions_have_the_mean_and_the_epistemic_variance(fitted):
 MISTAKES = {
     "exact, many rows": ({"output_layer": "exact"}, EXACT_MOST + 1, 1, "at most 4000 rows times outputs"),
     "exact, many of two": ({"output_layer": "exact"}, EXACT_MOST // 2 + 1, 2, "Take output_layer='inducing_rows'"),
-    "inducing": ({"output_layer": "inducing_rows", "num_inducing_rows": 31}, 30, 1, "at most the 30 rows"),
-    "pseudo": ({"output_layer": "pseudo_observations", "num_inducing_rows": 31}, 30, 1, "at most the 30 rows"),
+    "inducing": ({"output_layer": "inducing_rows", "n_inducing_rows": 31}, 30, 1, "at most the 30 rows"),
+    "pseudo": ({"output_layer": "pseudo_observations", "n_inducing_rows": 31}, 30, 1, "at most the 30 rows"),
     "exact counts": ({"output_layer": "exact", "likelihood": "poisson"}, 30, 1, "expected Gaussian noise"),
     "inducing counts": ({"output_layer": "inducing_rows", "likelihood": "poisson"}, 30, 1, "expected Gaussian noise"),
     "diag": ({"output_layer": "exact", "conditional": "diag"}, 30, 1, "expected conditional='pathwise' or 'full'"),
@@ -207,7 +207,7 @@ MISTAKES = {
     "residual": ({"output_layer": "exact", "residual_layers": "all"}, 30, 1, "expected residual_layers=None"),
     "mean-field": ({"output_layer": "exact", "mean_field_layers": (-1,)}, 30, 1, "a last layer with the GP"),
     "name": ({"output_layer": "integrated"}, 30, 1, "output_layer: expected one of"),
-    "no number": ({"num_inducing_rows": 0}, 30, 1, "num_inducing_rows: expected 'auto' or a whole number"),
+    "no number": ({"n_inducing_rows": 0}, 30, 1, "n_inducing_rows: expected 'auto' or a whole number"),
 }
 
 

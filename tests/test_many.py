@@ -8,13 +8,13 @@ from sklearn.base import clone
 from metaprior import MetaGPRegressor, baselines, kernels
 from metaprior.estimators import fit_together
 from metaprior.estimators.period import starting_periods
-from metaprior.inference import ConvergenceTrouble, Draws, Recipe, make_data, steps, train, train_many
+from metaprior.inference import ConvergenceTrouble, Recipe, StepConfig, make_data, steps, train, train_many
 from metaprior.inference.data import padded
 from metaprior.inference.training import LARGEST_GROUP, groups_of
 from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.noise import make_key
+from metaprior.random import make_key
 from metaprior.weights import MeanField, MetaGPSpec, initial_metagp
 
 RNG = np.random.default_rng(0)
@@ -27,9 +27,11 @@ ROUNDING = 2e-3
 
 def local(seed: int) -> Model:
     network = Dense((1, 3, 1))
-    spec = MetaGPSpec(num_inducing=4, input_kernel=kernels.RBF().bound_to(1))
+    spec = MetaGPSpec(n_inducing=4, input_kernel=kernels.RBF().bound_to(1))
     return Model(
-        initial_metagp(spec, network.wires, DATA[0][0], np.random.default_rng(seed)), network, Gaussian(np.log([0.1]))
+        initial_metagp(spec, network.weight_layers, DATA[0][0], np.random.default_rng(seed)),
+        network,
+        Gaussian(np.log([0.1])),
     )
 
 
@@ -43,7 +45,7 @@ def mean_field(seed: int) -> Model:
 @pytest.mark.slow
 def test_runs_side_by_side_are_the_runs_one_by_one(start, batch_size):
     models, data = [start(seed) for seed in range(3)], [make_data(x, y) for x, y in DATA]
-    keys, draws = [make_key(seed) for seed in range(3)], Draws(batch_size, 2)
+    keys, draws = [make_key(seed) for seed in range(3)], StepConfig(batch_size, 2)
     recipe = Recipe(num_steps=60, begins=0.6)
     together = train_many(models, data, keys, recipe=recipe, draws=draws)
     for model, own, key, fit in zip(models, data, keys, together, strict=True):
@@ -76,10 +78,10 @@ def test_a_run_that_turns_non_finite_goes_back_and_the_others_do_not_notice(monk
     monkeypatch.setenv("NPROC", "1")  # both in one group
     data, keys = [make_data(*DATA[0])] * 2, [make_key(0), make_key(1)]
     undisturbed = train_many([local(0), local(1)], data, keys, recipe=Recipe(20))
-    stretch, calls = steps.stretch_of_many, []
+    step_block, calls = steps.step_block_of_many, []
 
     def bad_once(states, keys, data, recipe, backoffs, stop, *rest):
-        new, records = stretch(states, keys, data, recipe, backoffs, stop, *rest)
+        new, records = step_block(states, keys, data, recipe, backoffs, stop, *rest)
         if stop == 0:  # only to compile
             return new, records
         calls.append(np.array(backoffs))
@@ -87,11 +89,11 @@ def test_a_run_that_turns_non_finite_goes_back_and_the_others_do_not_notice(monk
             records = records | {"kl_z": records["kl_z"].at[1].set(np.nan)}
         return new, records
 
-    monkeypatch.setattr(steps, "stretch_of_many", bad_once)
+    monkeypatch.setattr(steps, "step_block_of_many", bad_once)
     with pytest.warns(ConvergenceTrouble, match="0.5 of the step size"):
         fits = train_many([local(0), local(1)], data, keys, recipe=Recipe(20))
     assert [c.tolist() for c in calls] == [[1, 1], [1, 0.5]]
-    assert [fit.retreats for fit in fits] == [0, 1]
+    assert [fit.roll_backs for fit in fits] == [0, 1]
     np.testing.assert_array_equal(fits[0].history["elbo"], undisturbed[0].history["elbo"])
     assert not np.array_equal(fits[1].history["elbo"], undisturbed[1].history["elbo"])
 
@@ -108,7 +110,7 @@ def test_a_run_that_its_rule_ends_keeps_the_model_it_had_then():
 
 
 def small(**parameters) -> MetaGPRegressor:
-    return MetaGPRegressor((4,), num_inducing=6, max_iter=60, num_predict_draws=16, **parameters)
+    return MetaGPRegressor((4,), n_inducing=6, max_iter=60, n_predict_draws=16, **parameters)
 
 
 @pytest.mark.slow

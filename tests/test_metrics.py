@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose
 from scipy import special, stats
 
 from metaprior import MetaGPClassifier, MetaGPRegressor, metrics
-from metaprior.answers import ClassAnswer, GaussianAnswer
+from metaprior.predictive.from_sklearn import ClassAnswer, GaussianAnswer
 
 RNG = np.random.default_rng(0)
 NUM = 4000
-SMALL = {"hidden_layer_sizes": (3,), "num_inducing": 4, "num_predict_draws": 8, "max_iter": 20, "random_state": 0}
+SMALL = {"hidden_layer_sizes": (3,), "n_inducing": 4, "n_predict_draws": 8, "max_iter": 20, "random_state": 0}
 
 
 class Counts:

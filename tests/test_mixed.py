@@ -10,17 +10,17 @@ from metaprior import MetaGPClassifier, MetaGPRegressor
 from metaprior.kernels import RBF
 from metaprior.multitask import MultiTaskRegressor
 from metaprior.networks import Dense
-from metaprior.noise import Noise, sample_noise
+from metaprior.random import StandardNormals, draw_normals
 from metaprior.weights import MeanField, MetaGP, MetaGPSpec, Mixed, initial_mixed, metagp_of
 from metaprior.weights.start import renumbered
 
 NETWORK = Dense((2, 5, 4, 3), "tanh")
 X = np.random.default_rng(0).standard_normal((6, 2)).astype(np.float32)
-SMALL = {"hidden_layer_sizes": (4,), "num_inducing": 5, "max_iter": 30, "num_predict_draws": 8, "random_state": 0}
+SMALL = {"hidden_layer_sizes": (4,), "n_inducing": 5, "max_iter": 30, "n_predict_draws": 8, "random_state": 0}
 
 
 def mixed(below=(0, 1), both=(), **spec) -> Mixed:
-    spec = MetaGPSpec(num_inducing=7, **spec)
+    spec = MetaGPSpec(n_inducing=7, **spec)
     return jax.tree.map(jnp.asarray, initial_mixed(spec, NETWORK, below, X, np.random.default_rng(1), both))
 
 
@@ -29,7 +29,7 @@ def test_layers_come_from_their_parts_and_in_the_network_s_order(below):
     """The twin multiplies explicit weights of the two parts, drawn from their shares of the normals."""
     model = mixed(below).for_prediction()
     sizes = model.sizes()
-    noise = jax.tree.map(lambda a: a[0], sample_noise(jax.random.key(2), sizes, len(X), 1))
+    noise = jax.tree.map(lambda a: a[0], draw_normals(jax.random.key(2), sizes, len(X), 1))
     draw = model.prepared().draw(noise)
     weights = draw.weights(jnp.asarray(X), noise.rows)
     assert [w.shape[-2:] for w in weights] == [(3, 5), (6, 4), (5, 3)]
@@ -54,17 +54,18 @@ def test_a_layer_of_both_parts_is_their_sum(predicting):
     """The twin: each part drawn alone from its share of the normals, its layers pushed and added by hand."""
     model = mixed((0,), both=(2,), input_kernel=RBF())
     model = model.for_prediction() if predicting else model
-    noise = jax.tree.map(lambda a: a[0], sample_noise(jax.random.key(3), model.sizes(), len(X), 1))
+    noise = jax.tree.map(lambda a: a[0], draw_normals(jax.random.key(3), model.sizes(), len(X), 1))
     field, gp = model.parts
     assert model.layers == ((0, 2), (1, 2))
     parts, start = [], np.zeros(4, int)
     for part in (field, gp):
         stop = start + np.array(part.sizes())
         cut = [
-            getattr(noise, name)[a:b] for name, a, b in zip(("units", "weights", "spectral"), start, stop, strict=False)
+            getattr(noise, name)[a:b]
+            for name, a, b in zip(("latents", "weights", "spectral"), start, stop, strict=False)
         ]
         rows = noise.rows[:, start[3] : stop[3]]
-        parts.append(part.prepared().draw(Noise(*cut, rows)).at(jnp.asarray(X), rows))
+        parts.append(part.prepared().draw(StandardNormals(*cut, rows)).at(jnp.asarray(X), rows))
         start = stop
     (below, own), (middle, smooth) = parts
     ones, h = np.ones((len(X), 1), np.float32), jnp.asarray(X)
@@ -85,13 +86,13 @@ def test_the_parts_kl_and_normals_add():
 
 
 def test_the_gp_has_latents_for_the_units_of_its_own_layers_only():
-    assert mixed((0,)).parts[1].units.mean.shape[0] == 5 + 1 + 4 + 1 + 3
-    assert mixed((0, 1)).parts[1].units.mean.shape[0] == 4 + 1 + 3
-    assert mixed((1,)).parts[1].units.mean.shape[0] == (2 + 1 + 5) + (4 + 1 + 3)
+    assert mixed((0,)).parts[1].latents.mean.shape[0] == 5 + 1 + 4 + 1 + 3
+    assert mixed((0, 1)).parts[1].latents.mean.shape[0] == 4 + 1 + 3
+    assert mixed((1,)).parts[1].latents.mean.shape[0] == (2 + 1 + 5) + (4 + 1 + 3)
 
 
 def test_renumbering_all_layers_changes_nothing():
-    assert renumbered(NETWORK.wires) == NETWORK.wires
+    assert renumbered(NETWORK.weight_layers) == NETWORK.weight_layers
 
 
 def test_the_paper_s_network_for_images_can_be_written_down():

@@ -5,12 +5,12 @@ import pytest
 
 from metaprior import MetaGPClassifier, MetaGPRegressor
 from metaprior.baselines import ExactGPRegressor
-from metaprior.mixing import mixed
+from metaprior.predictive.mixture import mixed
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (300, 2))  # more than one chunk of rows
 Y = X[:, 0] + 0.3 * RNG.standard_normal(300)
-SMALL = {"hidden_layer_sizes": (4,), "num_inducing": 5, "max_iter": 60, "num_predict_draws": 8}
+SMALL = {"hidden_layer_sizes": (4,), "n_inducing": 5, "max_iter": 60, "n_predict_draws": 8}
 
 
 @pytest.fixture(scope="module")

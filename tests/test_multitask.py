@@ -13,18 +13,19 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import metaprior
-from metaprior import MetaGPClassifier, MetaGPRegressor, kernels, saving
+from metaprior import MetaGPClassifier, MetaGPRegressor, kernels
 from metaprior.inference import Batch, Recipe, elbo, elbo_terms, make_data, steps, train
 from metaprior.inputs import Projection
+from metaprior.io import saving
 from metaprior.likelihoods import Categorical, Gaussian
-from metaprior.mapping import Full
 from metaprior.model import Model
 from metaprior.multitask import MultiTaskClassifier, MultiTaskRegressor
 from metaprior.multitask.start import likelihood_start, private_start
 from metaprior.multitask.tasks import Task, started_alike, together
 from metaprior.networks import Dense
-from metaprior.noise import make_key, sample_noise, sample_shared_noise
 from metaprior.output_layer import Exact, InducingRows, PseudoObservations
+from metaprior.random import draw_normals, draw_shared_normals, make_key
+from metaprior.weight_gp import Full
 from metaprior.weights import MetaGPSpec, initial_metagp
 from metaprior.weights.multitask import joined, split
 from written import quickly
@@ -45,11 +46,13 @@ def same_bits(a: object, b: object) -> bool:
 
 def weights_of_tasks(num_tasks=3, sizes=(2, 3, 1), **options):
     """Return MetaGPs with one shared part, and private parts that all differ; no number is at a special value."""
-    options = {"mapping": "layer", "local_layers": (-1,), "jitter": 1e-10, "integrated": True, **options}
+    options = {"weight_gp": "per_layer", "local_layers": (-1,), "jitter": 1e-10, "integrated": True, **options}
     found = []
     for seed in range(num_tasks):
         rng = np.random.default_rng(seed)
-        one = initial_metagp(MetaGPSpec(**options), Dense(sizes).wires, rng.standard_normal((20, sizes[0])), rng)
+        one = initial_metagp(
+            MetaGPSpec(**options), Dense(sizes).weight_layers, rng.standard_normal((20, sizes[0])), rng
+        )
         found.append(jax.tree.map(lambda leaf, rng=rng: leaf + 0.3 * rng.standard_normal(np.shape(leaf)), one))
     shared = split(found[0])[0]
     return [joined(shared, split(one)[1]) for one in found]
@@ -98,7 +101,12 @@ LOCAL = {"input_kernel": kernels.RBF()}
 CASES = {
     "exact, projected": {**LOCAL, "projection": Projection((1,))},
     "exact, global, two layers below": {"sizes": (2, 3, 3, 1)},
-    "exact, full, one GP per layer": {**LOCAL, "mapping": "layer", "conditional": Full(), "heteroscedastic": True},
+    "exact, full, one GP per layer": {
+        **LOCAL,
+        "weight_gp": "per_layer",
+        "conditional": Full(),
+        "heteroscedastic": True,
+    },
     "inducing_rows": {**LOCAL, "regime": "inducing_rows"},
     "pseudo_observations, classes": {
         **LOCAL,
@@ -137,7 +145,7 @@ def test_the_joint_bound_is_the_sum_over_tasks_with_one_kl_of_what_is_shared(cas
     models, own, batch = case
     with jax.enable_x64(True):
         model = together(models)
-        noise = sample_noise(make_key(0), model.sizes(), len(batch.x), 3, dtype=jnp.float64)
+        noise = draw_normals(make_key(0), model.sizes(), len(batch.x), 3, dtype=jnp.float64)
         terms, jitter = terms_of(model, noise, batch)
         alone = [terms_of(one, noise, lengthened(*rows, len(batch.x))) for one, rows in zip(models, own, strict=True)]
     assert terms.keys() == alone[0][0].keys()
@@ -155,7 +163,7 @@ def test_rows_that_a_task_does_not_have_change_neither_the_bound_nor_its_slopes(
     others = Batch(np.where(missing, 7.0, batch.x), batch.y, batch.weight)
     with jax.enable_x64(True):
         model = jax.tree.map(jnp.asarray, together(models))
-        noise = sample_noise(make_key(0), model.sizes(), len(batch.x), 1, dtype=jnp.float64)
+        noise = draw_normals(make_key(0), model.sizes(), len(batch.x), 1, dtype=jnp.float64)
         value_and_slopes = quickly(eqx.filter_value_and_grad(lambda m, b: elbo(elbo_terms(m, noise, b)[0])))
         first, second = (value_and_slopes(model, rows) for rows in (batch, others))
     assert all(np.all(np.isfinite(leaf)) for leaf in leaves(first))
@@ -184,7 +192,7 @@ def draw_alone(weights, noise):
 def test_all_tasks_have_the_draw_of_the_shared_parts_that_each_would_have_alone():
     models = models_of_tasks(**CASES[FIRST])
     weights = together(models).weights
-    noise = jax.tree.map(lambda leaf: leaf[0], sample_shared_noise(make_key(0), weights.sizes(), 1, jnp.float32))
+    noise = jax.tree.map(lambda leaf: leaf[0], draw_shared_normals(make_key(0), weights.sizes(), 1, jnp.float32))
     found = [parts_of_draw(draw_of_task(index), weights, noise) for index in (0, 2)]
     alone = [parts_of_draw(draw_alone, models[index].weights, noise) for index in (0, 2)]
     assert same_bits(found, alone)
@@ -196,7 +204,7 @@ def test_the_program_does_not_grow_with_the_number_of_tasks():
     def size(num_tasks):
         model = together(models_of_tasks(num_tasks=num_tasks, **LOCAL))
         _, batch = data_of((5,) * num_tasks)
-        noise = sample_noise(make_key(0), model.sizes(), 5, 2)
+        noise = draw_normals(make_key(0), model.sizes(), 5, 2)
         arrays, static = eqx.partition(model, eqx.is_array)
         program = jax.make_jaxpr(lambda a: elbo(elbo_terms(eqx.combine(a, static), noise, batch)[0]))
         return str(program(arrays)).count("\n")
@@ -248,7 +256,7 @@ def test_a_new_task_starts_with_the_noise_of_known_ones_unless_it_is_given():
 # --- the estimators ----------------------------------------------------------------------
 
 RNG = np.random.default_rng(0)
-SMALL = {"hidden_layer_sizes": (4,), "num_inducing": 6, "num_predict_draws": 4, "max_iter": 30, "adapt_iter": 20}
+SMALL = {"hidden_layer_sizes": (4,), "n_inducing": 6, "n_predict_draws": 4, "max_iter": 30, "adapt_iter": 20}
 SMALL |= {"random_state": 0, "input_kernel": kernels.Periodic()}
 TEST = RNG.uniform(-2, 2, (9, 1))
 
@@ -313,7 +321,7 @@ def test_a_task_answers_through_an_ordinary_estimator(waves):
 
 def test_a_new_task_without_steps_is_gp_regression_given_the_shared_draws(waves):
     """The dense formula, for every draw of the layers below, with the hyper-parameters at the mean of known tasks."""
-    model = pickle.loads(pickle.dumps(waves)).set_params(adapt_iter=0, num_predict_draws=16).adapt("solved", *NEW)
+    model = pickle.loads(pickle.dumps(waves)).set_params(adapt_iter=0, n_predict_draws=16).adapt("solved", *NEW)
     own, known = model.estimator("solved"), [model.estimator(name) for name in WAVES]
     assert own.n_iter_ == 0
     log_noise = np.mean([one.model_.likelihood.log_noise for one in known], axis=0)
@@ -321,7 +329,7 @@ def test_a_new_task_without_steps_is_gp_regression_given_the_shared_draws(waves)
     y = (NEW[1] - own.y_offset_) / own.y_scale_
     with jax.enable_x64(True):
         key = jax.random.wrap_key_data(jnp.asarray(own.draw_key_), impl="threefry2x32")
-        noise = sample_shared_noise(key, own.model_.weights.sizes(), 2, jnp.float64)
+        noise = draw_shared_normals(key, own.model_.weights.sizes(), 2, jnp.float64)
         train_x, test_x = (own._in_units(x) for x in (NEW[0], TEST))
         covariances = np.asarray(of_draws(own.model_.weights, noise, np.vstack([train_x, test_x])))
     means, variances = zip(*[dense_posterior(each, y, np.exp(log_noise)) for each in covariances], strict=True)
@@ -336,8 +344,8 @@ def of_draws(weights, noise, x):
     """Return, for every draw of the layers below, the covariance of f at all rows, written out."""
 
     def one(noise):
-        draw, output, wire = weights.prepared().draw(noise), weights.output, weights.wires[-1]
-        z_in, z_out = (draw.z[units.start : units.stop] for units in (wire.inputs, wire.outputs))
+        draw, output, weight_layer = weights.prepared().draw(noise), weights.output, weights.weight_layers[-1]
+        z_in, z_out = (draw.z[units.start : units.stop] for units in (weight_layer.inputs, weight_layer.outputs))
         (below,) = draw.weights(x, jnp.zeros((len(x), 0)))
         ones = jnp.ones((len(x), 1))
         hidden = jnp.tanh(jnp.concatenate([x, ones], axis=1) @ below)
@@ -426,7 +434,7 @@ def test_a_short_task_has_as_many_inducing_rows_as_the_longest(regime):
 
 @pytest.mark.slow
 def test_a_new_task_may_be_shorter_than_the_inducing_rows_that_were_asked_for():
-    model = MultiTaskRegressor(**{**SMALL, "output_layer": "inducing_rows", "num_inducing_rows": 14}).fit(WAVES)
+    model = MultiTaskRegressor(**{**SMALL, "output_layer": "inducing_rows", "n_inducing_rows": 14}).fit(WAVES)
     model.adapt("new", *NEW)
     assert [len(model.estimator(name).model_.output.points) for name in ("slow", "new")] == [14, 12]
     assert np.all(np.isfinite(model.predict(TEST, task="new", return_std=True)))
@@ -549,7 +557,7 @@ def test_unknown_labels_are_told(planes):
         ({"warm_start": True}, "warm_start: expected False with several tasks"),
         ({"n_restarts": 2}, "n_restarts: expected 0 with several tasks"),
         ({"output_layer": "drawn"}, "output_layer: expected 'auto' .*fit a MetaGPRegressor for every.*got 'drawn'"),
-        ({"mapping": "global"}, "mapping: expected 'auto' or 'layer' with several tasks.*got 'global'"),
+        ({"weight_gp": "shared"}, "weight_gp: expected 'auto' or 'per_layer' with several tasks.*got 'shared'"),
         ({"conditional": "fitc"}, "conditional: expected 'pathwise' or 'full' with several tasks.*got 'fitc'"),
         ({"uncertain_hypers": True}, "uncertain_hypers: expected 'auto' or False with several tasks"),
         ({"local_layers": (0, 1)}, r"local_layers: expected None or \(-1,\) with several tasks.*got \(0, 1\)"),

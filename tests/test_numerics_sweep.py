@@ -20,18 +20,18 @@ from metaprior import kernels
 from metaprior.compilation import compilation_cache, compiled
 from metaprior.estimators.metagp import JITTER
 from metaprior.kernels import Kernel
-from metaprior.mapping import FITC, Conditional, Diag, Full, Mapping, Pathwise
-from metaprior.mapping.base import stacked
-from metaprior.mapping.full import FullDraw
-from metaprior.mapping.independent import IndependentDraw, cheaper_order
 from metaprior.networks import Dense
-from metaprior.noise import make_key, sample_noise
 from metaprior.numerics import (
     LARGEST_SILENT_JITTER,
     cosine,
     jittered_cholesky,
     jittered_inverse_root,
 )
+from metaprior.random import draw_normals, make_key
+from metaprior.weight_gp import FITC, Conditional, Diag, Full, Pathwise, SparseGP
+from metaprior.weight_gp.base import stacked
+from metaprior.weight_gp.full import FullDraw
+from metaprior.weight_gp.independent import IndependentDraw, cheaper_order
 from metaprior.weights import MetaGP, MetaGPSpec, initial_metagp
 from metaprior.weights.base import switched
 
@@ -48,7 +48,7 @@ class Bucket(NamedTuple):
     """Cases of one shape: the seed that composes their kernels, the number of inducing codes, how many there are."""
 
     composition: int
-    num_inducing: int
+    n_inducing: int
     dtype: str
     local: bool
     num_cases: int
@@ -61,7 +61,7 @@ class Bucket(NamedTuple):
 
     def __str__(self) -> str:
         kind = "local" if self.local else "global"
-        return f"{self.composition}-{kind}-{self.num_inducing}-{self.dtype}"
+        return f"{self.composition}-{kind}-{self.n_inducing}-{self.dtype}"
 
 
 #: One bucket in the daily run, in the narrower type.
@@ -121,8 +121,8 @@ def start_of(bucket: Bucket) -> MetaGP:
     rng, dims = np.random.default_rng(bucket.composition), bucket.latent_dim
     pair = composed(rng, dims), composed(rng, dims)
     aux = composed(rng, 2) if bucket.local else None
-    spec = MetaGPSpec(dims, bucket.num_inducing, *pair, aux, jitter=JITTER[bucket.dtype])
-    return initial_metagp(spec, bucket.network.wires, rng.standard_normal((5, 2)), rng)
+    spec = MetaGPSpec(dims, bucket.n_inducing, *pair, aux, jitter=JITTER[bucket.dtype])
+    return initial_metagp(spec, bucket.network.weight_layers, rng.standard_normal((5, 2)), rng)
 
 
 def random_hypers(kernel: Kernel | None, num_cases: int, rng: np.random.Generator) -> Kernel | None:
@@ -149,9 +149,9 @@ def repeated(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return rows[np.arange(cases)[:, None], np.where(rng.uniform(size=(cases, 1)) < 0.5, copies, np.arange(size))]
 
 
-def random_codes(z: np.ndarray, num_inducing: int, rng: np.random.Generator) -> list[np.ndarray]:
+def random_codes(z: np.ndarray, n_inducing: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Both blocks of inducing codes: some are units' own latents, some stand there twice, in one block or in both."""
-    shape, cases = (len(z), num_inducing), np.arange(len(z))[:, None]
+    shape, cases = (len(z), n_inducing), np.arange(len(z))[:, None]
     own = rng.uniform(size=(*shape, 1)) < 0.3
     blocks = [
         np.where(own, z[cases, rng.integers(0, z.shape[1], shape)], rng.standard_normal((*shape, z.shape[2])))
@@ -161,20 +161,20 @@ def random_codes(z: np.ndarray, num_inducing: int, rng: np.random.Generator) -> 
     return [repeated(together[:, :, side], rng) for side in range(2)]
 
 
-def random_mapping(mapping: Mapping, z: np.ndarray, aux: np.ndarray, rng: np.random.Generator) -> Mapping:
-    """The mapping of every case, its q(v) and its codes at random."""
-    n, m = len(z), mapping.num_inducing
+def random_sparse_gp(sparse_gp: SparseGP, z: np.ndarray, aux: np.ndarray, rng: np.random.Generator) -> SparseGP:
+    """The GP of every case, its q(v) and its codes at random."""
+    n, m = len(z), sparse_gp.n_inducing
     code_in, code_out = random_codes(z, m, rng)
     return of_many(
-        mapping,
+        sparse_gp,
         mean=rng.standard_normal((n, m)),
         log_diagonal=rng.uniform(np.log(1e-6), np.log(2), (n, m)),
         below_diagonal=rng.standard_normal((n, m, m)) / np.sqrt(m),
-        kernel_in=random_hypers(mapping.kernel_in, n, rng),
-        kernel_out=random_hypers(mapping.kernel_out, n, rng),
+        kernel_in=random_hypers(sparse_gp.kernel_in, n, rng),
+        kernel_out=random_hypers(sparse_gp.kernel_out, n, rng),
         code_in=code_in,
         code_out=code_out,
-        code_aux=None if mapping.code_aux is None else aux,
+        code_aux=None if sparse_gp.code_aux is None else aux,
     )
 
 
@@ -183,13 +183,13 @@ def stacked_cases(bucket: Bucket) -> tuple[MetaGP, np.ndarray]:
     """All models of a bucket as one, and their rows, of which some are copies of others or of an inducing code."""
     rng, n = np.random.default_rng([bucket.composition, 1]), bucket.num_cases
     start = start_of(bucket)
-    z = repeated(rng.standard_normal((n, *start.units.mean.shape)), rng)
-    x, aux = (repeated(rng.standard_normal((n, size, 2)), rng) for size in (NUM_ROWS, bucket.num_inducing))
+    z = repeated(rng.standard_normal((n, *start.latents.mean.shape)), rng)
+    x, aux = (repeated(rng.standard_normal((n, size, 2)), rng) for size in (NUM_ROWS, bucket.n_inducing))
     x[:, 0] = aux[:, 0]
     models = of_many(
         start,
-        units=of_many(start.units, mean=z, log_std=rng.uniform(np.log(1e-6), np.log(0.5), z.shape)),
-        mappings=(random_mapping(start.mappings[0], z, aux, rng),),
+        latents=of_many(start.latents, mean=z, log_std=rng.uniform(np.log(1e-6), np.log(0.5), z.shape)),
+        sparse_gps=(random_sparse_gp(start.sparse_gps[0], z, aux, rng),),
         input_kernel=random_hypers(start.input_kernel, n, rng),
         log_scale=rng.standard_normal((n, *start.log_scale.shape)),
         weight_noise=of_many(start.weight_noise, log_std=rng.uniform(np.log(1e-4), 0, n)),
@@ -211,16 +211,16 @@ def _jitter_of(root: jax.Array, gram: jax.Array) -> jax.Array:
 
 def _silent_jitter(draw: FullDraw, z_in: jax.Array, z_out: jax.Array, eps: jax.Array) -> jax.Array:
     """The largest jitter of a draw's factors: two that it holds, and one that it makes where it is asked."""
-    mapping, kernel = draw.prior.mapping, draw.prior.input_kernel
-    points = stacked([z_in], mapping.code_in), stacked([z_out], mapping.code_out)
+    sparse_gp, kernel = draw.prior.sparse_gp, draw.prior.input_kernel
+    points = stacked([z_in], sparse_gp.code_in), stacked([z_out], sparse_gp.code_out)
     found = [
         _jitter_of(root, k(p, p))
         for root, k, p in zip(
-            (draw.root_in, draw.root_out), (mapping.kernel_in, mapping.kernel_out), points, strict=True
+            (draw.root_in, draw.root_out), (sparse_gp.kernel_in, sparse_gp.kernel_out), points, strict=True
         )
     ]
     if kernel is not None:
-        rows = stacked([jnp.asarray(mapping.input_codes)], eps)
+        rows = stacked([jnp.asarray(sparse_gp.input_codes)], eps)
         found.append(jittered_cholesky(kernel(rows, rows), draw.jitter)[1])
     return jnp.max(jnp.stack(found))
 
@@ -228,12 +228,12 @@ def _silent_jitter(draw: FullDraw, z_in: jax.Array, z_out: jax.Array, eps: jax.A
 def _least_variance(draw: IndependentDraw, eps: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The least variance of a pre-activation or weight; the least before it is cut off at 0, in parts of its terms."""
     found = []
-    for layer in range(len(draw.wires)):
+    for layer in range(len(draw.weight_layers)):
         z_in, z_out, e_in, e_out = draw._blocks(layer)
-        mapping, kernel = draw.prior.mapping, draw.prior.input_kernel
+        sparse_gp, kernel = draw.prior.sparse_gp, draw.prior.input_kernel
         h2 = jnp.ones((NUM_ROWS, z_in.shape[0]), eps.dtype)
         a, level = (None, 1.0) if kernel is None else (draw.prior.cross_aux(eps), kernel.diagonal(eps)[:, None])
-        total = level * jnp.outer(h2 @ mapping.kernel_in.diagonal(z_in), mapping.kernel_out.diagonal(z_out))
+        total = level * jnp.outer(h2 @ sparse_gp.kernel_in.diagonal(z_in), sparse_gp.kernel_out.diagonal(z_out))
         explained = cheaper_order(NUM_ROWS, e_in, e_out, local=a is not None)
         known = (h2, e_in, e_out, a, draw.precision)
         terms = total + explained(*[None if part is None else jnp.abs(part) for part in known])
@@ -246,7 +246,7 @@ def _least_variance(draw: IndependentDraw, eps: jax.Array) -> tuple[jax.Array, j
 
 def examined(network: Dense, model: MetaGP, x: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
     """Return what one case shows through its conditional."""
-    noise = jax.tree.map(lambda part: part[0], sample_noise(key, model.sizes(), NUM_ROWS, 1, dtype=x.dtype))
+    noise = jax.tree.map(lambda part: part[0], draw_normals(key, model.sizes(), NUM_ROWS, 1, dtype=x.dtype))
 
     def total(model: MetaGP) -> tuple[jax.Array, tuple]:
         prepared = model.prepared()
@@ -264,8 +264,8 @@ def examined(network: Dense, model: MetaGP, x: jax.Array, key: jax.Array) -> dic
     if isinstance(drawn, IndependentDraw):
         found["variance"], found["unclipped"] = _least_variance(drawn, x)
     if isinstance(drawn, FullDraw):
-        z = model.units.draw(noise.units)
-        ends = [[jnp.asarray(z)[np.array(side)] for side in (w.inputs, w.outputs)] for w in model.wires]
+        z = model.latents.draw(noise.latents)
+        ends = [[jnp.asarray(z)[np.array(side)] for side in (w.inputs, w.outputs)] for w in model.weight_layers]
         found["silent"] = _silent_jitter(drawn, *[jnp.concatenate([e[i] for e in ends]) for i in (0, 1)], x)
     return found
 
@@ -294,7 +294,7 @@ def failing(good: np.ndarray) -> list[int]:
 
 def hold(bucket: Bucket, conditional: str) -> None:
     """Assert what must hold of every case."""
-    found, eps, m = sweep(bucket, conditional), np.finfo(bucket.dtype).eps, bucket.num_inducing
+    found, eps, m = sweep(bucket, conditional), np.finfo(bucket.dtype).eps, bucket.n_inducing
     assert failing(found["draw"]) == []
     assert failing(found["gradient"]) == []
     start = JITTER[bucket.dtype]
@@ -315,7 +315,7 @@ def test_random_cases_stay_finite_with_variances_that_are_not_negative_and_littl
 
 
 #: The grid of `full` in a local model holds M^3 numbers: a gigabyte for 500 inducing codes.
-PAIRS = [(b, c) for b in MANY for c in CONDITIONALS if not (c == "full" and b.local and b.num_inducing > 130)]
+PAIRS = [(b, c) for b in MANY for c in CONDITIONALS if not (c == "full" and b.local and b.n_inducing > 130)]
 
 
 @pytest.mark.slow
@@ -329,12 +329,12 @@ def test_ten_thousand_random_cases_stay_finite_with_variances_that_are_not_negat
 def test_the_sweep_has_ten_thousand_cases_all_kernels_both_types_and_1_to_500_inducing_codes():
     assert sum(bucket.num_cases for bucket in MANY) >= 10_000
     assert {bucket.dtype for bucket in MANY} == {"float32", "float64"}
-    assert {1, 500} <= {bucket.num_inducing for bucket in MANY}
+    assert {1, 500} <= {bucket.n_inducing for bucket in MANY}
     kinds: set[str] = set()
     for bucket in MANY:
         model = start_of(bucket)
-        mapping = model.mappings[0]
-        todo = [k for k in (mapping.kernel_in, mapping.kernel_out, model.input_kernel) if k is not None]
+        sparse_gp = model.sparse_gps[0]
+        todo = [k for k in (sparse_gp.kernel_in, sparse_gp.kernel_out, model.input_kernel) if k is not None]
         while todo:
             kernel = todo.pop()
             kinds.add(type(kernel).__name__)

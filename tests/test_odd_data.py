@@ -14,10 +14,10 @@ Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(ROWS)
 CONSTANT_COLUMN = np.column_stack([X[:, 0], np.full(ROWS, 3.0)])
 
 TRAINED = {"hidden_layer_sizes": (3,), "max_iter": 60, "random_state": 0}
-DRAWN = {**TRAINED, "num_predict_draws": 8}
-SAMPLED = {"hidden_layer_sizes": (2,), "num_warmup": 10, "num_samples": 10, "num_chains": 1, "max_tree_depth": 3}
-SAMPLED |= {"num_predict_draws": 10, "random_state": 0}
-METAGP = {**DRAWN, "num_inducing": 4}
+DRAWN = {**TRAINED, "n_predict_draws": 8}
+SAMPLED = {"hidden_layer_sizes": (2,), "n_warmup": 10, "n_samples": 10, "n_chains": 1, "max_tree_depth": 3}
+SAMPLED |= {"n_predict_draws": 10, "random_state": 0}
+METAGP = {**DRAWN, "n_inducing": 4}
 REGRESSORS = {
     "global": lambda: MetaGPRegressor(**METAGP),
     "local": lambda: MetaGPRegressor(**METAGP, input_kernel="rbf"),
@@ -30,8 +30,8 @@ REGRESSORS = {
     "map": lambda: baselines.MAPRegressor(**TRAINED),
     "mfvi": lambda: baselines.MFVIRegressor(**DRAWN),
     "metann": lambda: baselines.MetaNNRegressor(**DRAWN),
-    "dkl": lambda: baselines.DKLRegressor(**DRAWN, num_inducing=5),
-    "ensemble": lambda: baselines.EnsembleRegressor(**TRAINED, num_members=2),
+    "dkl": lambda: baselines.DKLRegressor(**DRAWN, n_inducing=5),
+    "ensemble": lambda: baselines.EnsembleRegressor(**TRAINED, n_members=2),
     "laplace": lambda: baselines.LaplaceRegressor(**DRAWN),
     "laplace kronecker": lambda: baselines.LaplaceRegressor(**DRAWN, structure="kronecker"),
     "hmc": lambda: baselines.HMCRegressor(**SAMPLED),
@@ -45,8 +45,8 @@ CLASSIFIERS = {
     "map": lambda: baselines.MAPClassifier(**TRAINED),
     "mfvi": lambda: baselines.MFVIClassifier(**DRAWN),
     "metann": lambda: baselines.MetaNNClassifier(**DRAWN),
-    "dkl": lambda: baselines.DKLClassifier(**DRAWN, num_inducing=5),
-    "ensemble": lambda: baselines.EnsembleClassifier(**TRAINED, num_members=2),
+    "dkl": lambda: baselines.DKLClassifier(**DRAWN, n_inducing=5),
+    "ensemble": lambda: baselines.EnsembleClassifier(**TRAINED, n_members=2),
     "laplace": lambda: baselines.LaplaceClassifier(**DRAWN),
     "hmc": lambda: baselines.HMCClassifier(**SAMPLED),
 }
@@ -92,7 +92,7 @@ def assert_finite_regression(model, x: np.ndarray, y: np.ndarray) -> None:
     assert np.all(low < high)
     assert np.isfinite(predicted.log_prob(np.resize(y, len(predicted)))).all()
     assert np.isfinite(predicted.entropy).all()
-    assert np.isfinite(model.sample_y(x, DRAWN["num_predict_draws"])).all()
+    assert np.isfinite(model.sample_y(x, DRAWN["n_predict_draws"])).all()
     reach = 100 * (np.ptp(y) if np.ptp(y) > 1e-9 * np.abs(y).max() else 1.0)  # constant targets have a unit of 1
     assert np.all(np.abs(predicted.mean[here] - y.mean()) < reach)
     assert np.all(predicted.std[here] < reach)

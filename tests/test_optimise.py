@@ -34,7 +34,7 @@ FEW_DRAWS = 16
 
 def tiny(**changes):
     """A surrogate that fits in a moment."""
-    settings = {"num_inducing": 6, "max_iter": 60, "noise": 0.05, "random_state": 0, "input_kernel": "rbf"}
+    settings = {"n_inducing": 6, "max_iter": 60, "noise": 0.05, "random_state": 0, "input_kernel": "rbf"}
     return MetaGPRegressor((4,), **{**settings, **changes})
 
 
@@ -178,7 +178,7 @@ def test_gradients_of_draws_are_their_differences(name, criterion, num_draws):
 
 @pytest.mark.slow
 def test_members_of_an_ensemble_are_followed_downhill_too():
-    functions = functions_of(EnsembleRegressor((3,), num_members=2, max_iter=20, random_state=0).fit(X, Y), 1, 0)
+    functions = functions_of(EnsembleRegressor((3,), n_members=2, max_iter=20, random_state=0).fit(X, Y), 1, 0)
     assert functions.smooth
     assert functions.slopes(X[:2], lowest, np.zeros(1))[1].shape == (2, 2)
 
@@ -464,7 +464,7 @@ import numpy as np
 from metaprior import MetaGPRegressor
 from metaprior.optimise import Optimiser
 path, bounds = sys.argv[1], [(-2.0, 1.0), (10.0, 30.0)]
-surrogate = MetaGPRegressor((4,), input_kernel="rbf", num_inducing=6, max_iter=60, noise=0.05)
+surrogate = MetaGPRegressor((4,), input_kernel="rbf", n_inducing=6, max_iter=60, noise=0.05)
 try:
     loop = Optimiser(bounds, surrogate=surrogate, num_initial=3, warm_iter=20, path=path)
 except FileExistsError:

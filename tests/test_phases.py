@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from metaprior import MetaGPRegressor
 from metaprior.estimators import base, fit_together, metagp, phases
-from metaprior.estimators.checkpoints import Checkpoint
+from metaprior.io.checkpoints import Checkpoint
 from metaprior.output_layer import Exact, InducingRows
 
 RNG = np.random.default_rng(0)

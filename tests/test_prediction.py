@@ -14,7 +14,7 @@ from metaprior.compilation import in_float64
 from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Poisson, StudentT
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.prediction import FunctionDraws, Predictive, _entropies, _log_prob
+from metaprior.predictive.draws import FunctionDraws, Predictive, _entropies, _log_prob
 from metaprior.weights import MetaGPSpec, initial_metagp
 
 NUM_DRAWS, NOISE, DEGREES = 24, 0.4, 4.5
@@ -34,8 +34,8 @@ LEVELS = np.array([0.001, 0.025, 0.3, 0.5, 0.8, 0.999])
 
 def _model(num_outputs):
     rng = np.random.default_rng(0)
-    network, spec = Dense((2, 3, num_outputs)), MetaGPSpec(num_inducing=5, jitter=1e-6)
-    return Model(initial_metagp(spec, network.wires, rng.standard_normal((20, 2)), rng), network, GAUSSIAN)
+    network, spec = Dense((2, 3, num_outputs)), MetaGPSpec(n_inducing=5, jitter=1e-6)
+    return Model(initial_metagp(spec, network.weight_layers, rng.standard_normal((20, 2)), rng), network, GAUSSIAN)
 
 
 def seen_through(functions, likelihood):

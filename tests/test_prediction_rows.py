@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from metaprior import kernels, prediction
+from metaprior import kernels
 from metaprior.likelihoods import Gaussian
-from metaprior.mapping import conditional_named
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.prediction import CHUNK_ROWS, FunctionDraws, Predictive
+from metaprior.predictive import draws as prediction
+from metaprior.predictive.draws import CHUNK_ROWS, FunctionDraws, Predictive
+from metaprior.weight_gp import conditional_named
 from metaprior.weights import MetaGPSpec, initial_metagp
 
 NUM_DRAWS = 4
@@ -24,12 +25,12 @@ def _model(conditional, local):
     rng = np.random.default_rng(0)
     network = Dense((2, 3, 1))
     spec = MetaGPSpec(
-        num_inducing=5,
+        n_inducing=5,
         input_kernel=kernels.RBF() if local else None,
         conditional=conditional_named(conditional),
         jitter=1e-6,
     )
-    weights = initial_metagp(spec, network.wires, rng.standard_normal((20, 2)), rng)
+    weights = initial_metagp(spec, network.weight_layers, rng.standard_normal((20, 2)), rng)
     return Model(weights, network, Gaussian(np.log([0.4])))
 
 

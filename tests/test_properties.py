@@ -19,7 +19,6 @@ from scipy.special import ndtr
 
 import metaprior
 from metaprior import MetaGPRegressor, Projection, metrics
-from metaprior.answers import GaussianAnswer
 from metaprior.inputs import InputMap
 from metaprior.kernels import (
     RBF,
@@ -32,11 +31,12 @@ from metaprior.kernels import (
     Periodic,
     RationalQuadratic,
 )
+from metaprior.latents import UnitLatents
 from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Likelihood, Poisson, StudentT
-from metaprior.mapping import Pathwise, Whitened
 from metaprior.networks.activations import activation_named
-from metaprior.prediction import FunctionDraws, Predictive
-from metaprior.units import Units
+from metaprior.predictive.draws import FunctionDraws, Predictive
+from metaprior.predictive.from_sklearn import GaussianAnswer
+from metaprior.weight_gp import Pathwise, Whitened
 
 EPS = np.finfo(np.float64).eps
 #: One thing is compiled or computed a test, so that an example takes milliseconds; nothing is kept between runs.
@@ -181,7 +181,7 @@ MEANS, LOG_STDS = numbers(-10, 10, (3, 2)), numbers(-10, 3, (3, 2))
 @given(mean=MEANS, log_std=LOG_STDS)
 def test_the_divergence_of_independent_gaussians_is_not_negative_and_equals_numpys(mean, log_std):
     with jax.enable_x64(True):
-        of_units = float(Units(mean, log_std).kl())
+        of_units = float(UnitLatents(mean, log_std).kl())
         of_map = float(InputMap((mean,), (log_std,), activation_named("identity")).kl())
     terms = 0.5 * (np.exp(2 * log_std) + mean**2 - 1) - log_std
     rounding = 10 * EPS * np.sum(np.exp(2 * log_std) + mean**2 + 1 + np.abs(log_std))
@@ -366,11 +366,11 @@ CONFIGURATIONS = st.fixed_dictionaries(
         "hidden_layer_sizes": st.one_of(st.lists(st.integers(1, 4), max_size=2), st.tuples(st.integers(1, 4))),
         "activation": st.sampled_from(["tanh", "relu", "gelu", "identity"]),
         "latent_dim": st.just(2),
-        "num_inducing": st.sampled_from(["auto", 1, 2]),
+        "n_inducing": st.sampled_from(["auto", 1, 2]),
         "weight_kernel": st.one_of(st.none(), PLAIN, recipe(pair, PLAIN, PLAIN)),
         "input_kernel": st.one_of(st.none(), PLAIN),
         "input_projection": st.one_of(st.none(), PROJECTIONS),
-        "mapping": st.sampled_from(["global", "layer"]),
+        "weight_gp": st.sampled_from(["shared", "per_layer"]),
         "conditional": st.one_of(
             st.sampled_from(["diag", "fitc", "full"]), recipe(Pathwise, st.integers(1, 99), st.integers(1, 99))
         ),

@@ -20,16 +20,16 @@ X = RNG.uniform(-2, 2, (30, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(30)
 LABELS = np.array(["cold", "mild", "warm"])[np.digitize(X[:, 0], [-0.7, 0.7])]
 TRAINED = {"hidden_layer_sizes": (4,), "max_iter": 60, "random_state": 0}
-DRAWN = {**TRAINED, "num_predict_draws": 8}
-SAMPLED = {"hidden_layer_sizes": (3,), "num_warmup": 20, "num_samples": 20, "num_chains": 2, "max_tree_depth": 4}
-SAMPLED |= {"num_predict_draws": 20, "random_state": 0}
+DRAWN = {**TRAINED, "n_predict_draws": 8}
+SAMPLED = {"hidden_layer_sizes": (3,), "n_warmup": 20, "n_samples": 20, "n_chains": 2, "max_tree_depth": 4}
+SAMPLED |= {"n_predict_draws": 20, "random_state": 0}
 SMALL = {
-    "MetaGP": {**DRAWN, "num_inducing": 4},
+    "MetaGP": {**DRAWN, "n_inducing": 4},
     "MAP": TRAINED,
     "MFVI": DRAWN,
     "MetaNN": DRAWN,
-    "DKL": {**DRAWN, "num_inducing": 6},
-    "Ensemble": {**TRAINED, "num_members": 3},
+    "DKL": {**DRAWN, "n_inducing": 6},
+    "Ensemble": {**TRAINED, "n_members": 3},
     "Laplace": DRAWN,
     "HMC": SAMPLED,
     "ExactGP": {"n_restarts": 0, "random_state": 0},
@@ -204,15 +204,15 @@ def test_mistakes_in_the_data_are_named(cls):
         (baselines.MAPRegressor, "early_stopping", "never"),
         (baselines.DKLRegressor, "prior_scale", "auto"),
         (baselines.MFVIRegressor, "prior_scale", 0.0),
-        (baselines.MFVIRegressor, "num_predict_draws", 1),
+        (baselines.MFVIRegressor, "n_predict_draws", 1),
         (baselines.MetaNNRegressor, "weight_noise", "loud"),
         (baselines.MetaNNRegressor, "mapping_units", 0),
-        (baselines.DKLRegressor, "num_inducing", 0),
-        (baselines.EnsembleRegressor, "num_members", 0),
+        (baselines.DKLRegressor, "n_inducing", 0),
+        (baselines.EnsembleRegressor, "n_members", 0),
         (baselines.LaplaceRegressor, "structure", "diagonal"),
         (baselines.HMCRegressor, "prior", "flat"),
         (baselines.HMCRegressor, "target_accept", 1.5),
-        (baselines.HMCRegressor, "num_chains", 0),
+        (baselines.HMCRegressor, "n_chains", 0),
         (baselines.HMCRegressor, "dtype", "float16"),
     ],
 )
@@ -231,7 +231,7 @@ def test_a_warm_start_goes_on_from_the_last_fit(name):
 
 def test_chains_that_do_not_agree_are_warned_about():
     with pytest.warns(UserWarning, match="the chains mix poorly: R-hat"):
-        small(baselines.HMCRegressor, num_warmup=2, num_samples=6).fit(X, Y)
+        small(baselines.HMCRegressor, n_warmup=2, n_samples=6).fit(X, Y)
 
 
 def test_a_missing_sampler_is_named_with_the_way_to_get_it(monkeypatch):

@@ -27,7 +27,7 @@ from metaprior.inference.nuts import log_joint
 from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Poisson, StudentT
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.noise import Noise
+from metaprior.random import StandardNormals
 from metaprior.weights import DeepKernel, HierarchicalMetaGP, MeanField, MetaNN, Point
 
 RNG = np.random.default_rng(0)
@@ -75,7 +75,7 @@ def test_the_log_joint_of_point_weights_is_that_of_scipy():
 
 
 def test_an_ensemble_is_the_mixture_of_its_members():
-    model = EnsembleRegressor((4,), max_iter=50, num_members=3, random_state=0).fit(X, Y)
+    model = EnsembleRegressor((4,), max_iter=50, n_members=3, random_state=0).fit(X, Y)
     members = [model._member(index) for index in range(3)]
     x = (X - model.x_offset_) / model.x_scale_
     f = np.stack([_outputs(m, x) for m in members])
@@ -100,8 +100,8 @@ def _outputs(model, x):
 
 def _noise(sizes, rows, seed=0):
     rng = np.random.default_rng(seed)
-    return Noise(
-        *[jnp.asarray(rng.standard_normal(n)) for n in (sizes.units, sizes.weights, sizes.spectral)],
+    return StandardNormals(
+        *[jnp.asarray(rng.standard_normal(n)) for n in (sizes.latents, sizes.weights, sizes.spectral)],
         jnp.asarray(rng.standard_normal((rows, sizes.per_row))),
     )
 
@@ -124,7 +124,7 @@ def test_pre_activations_have_the_moments_of_their_weights():
 @pytest.mark.slow
 def test_mean_field_of_a_linear_model_is_its_closed_form():
     """The best factorised Gaussian has the posterior's mean and variances 1 / precision_ii."""
-    model = MFVIRegressor((), noise=NOISE, dtype="float64", max_iter=6000, num_train_draws=16, random_state=0).fit(X, Y)
+    model = MFVIRegressor((), noise=NOISE, dtype="float64", max_iter=6000, n_train_draws=16, random_state=0).fit(X, Y)
     mean, covariance = linear_posterior(model)
     std = 1 / np.sqrt(np.diag(np.linalg.inv(covariance)))
     weights = model.model_.weights
@@ -150,12 +150,12 @@ def test_metann_weights_are_its_mapping_at_every_code(implicit):
     model = eqx.tree_at(lambda m: m.to_log_std, model, np.linspace(-1, 1, 5))
     noise = _noise(model.sizes(), 1)
     weights = model.prepared().draw(noise).weights(jnp.zeros((1, 2)), jnp.zeros((1, 0)))
-    z = np.asarray(model.units.draw(noise.units))
+    z = np.asarray(model.latents.draw(noise.latents))
     own = iter(np.asarray(noise.weights))
-    for layer, wire in enumerate(network.wires):
-        for i, unit_in in enumerate(wire.inputs):
-            scale = np.exp(model.log_scale[layer][0 if i < len(wire.inputs) - 1 else 1])
-            for j, unit_out in enumerate(wire.outputs):
+    for layer, weight_layer in enumerate(network.weight_layers):
+        for i, unit_in in enumerate(weight_layer.inputs):
+            scale = np.exp(model.log_scale[layer][0 if i < len(weight_layer.inputs) - 1 else 1])
+            for j, unit_out in enumerate(weight_layer.outputs):
                 e = next(own)
                 before = z[unit_in] @ model.from_input + z[unit_out] @ model.from_output + model.hidden_bias
                 hidden = np.tanh(before + implicit * e * model.from_noise)
@@ -189,7 +189,7 @@ def sparse_gp(model, x_new):
 @pytest.mark.slow
 def test_dkl_with_identity_features_is_a_sparse_gp():
     model = DKLRegressor(
-        (), num_inducing=12, dtype="float64", max_iter=6000, num_train_draws=16, num_predict_draws=2000, random_state=0
+        (), n_inducing=12, dtype="float64", max_iter=6000, n_train_draws=16, n_predict_draws=2000, random_state=0
     ).fit(X, Y)
     new = np.random.default_rng(5).uniform(-2, 2, (30, 2))
     mean, spread, bound = sparse_gp(model, new)
@@ -281,7 +281,7 @@ def test_kronecker_factors_give_the_whole_curvature_of_one_row():
 @pytest.mark.parametrize("structure", ["full", "last_layer", "kronecker"])
 def test_laplace_of_a_linear_model_is_the_exact_posterior(structure):
     """A linear network has one layer, and for one output its curvature is a Kronecker product."""
-    model = LaplaceRegressor((), noise=NOISE, structure=structure, num_predict_draws=4000, random_state=0).fit(X, Y)
+    model = LaplaceRegressor((), noise=NOISE, structure=structure, n_predict_draws=4000, random_state=0).fit(X, Y)
     design = np.column_stack([(X - model.x_offset_) / model.x_scale_, np.ones(40)])
     noise = NOISE / model.y_scale_
     covariance = np.linalg.inv(model.prior_precision_ * np.eye(3) + design.T @ design / noise**2)
@@ -357,7 +357,7 @@ def test_the_prior_of_the_hierarchical_model_has_the_covariance_of_its_kernel():
     network, rng = Dense((1, 2, 1)), np.random.default_rng(0)
     model = HierarchicalMetaGP.initial(network, 2, kernels.RBF(), None, X, rng)
     prepared, scales = model.prepared(), np.asarray(model.scales())
-    rows = [(i, j) for w in network.wires for i in w.inputs for j in w.outputs]
+    rows = [(i, j) for w in network.weight_layers for i in w.inputs for j in w.outputs]
     z = np.asarray(model.z)
 
     def k(a, b):
@@ -406,8 +406,8 @@ def test_the_local_hierarchical_model_takes_its_own_values_at_the_data():
 @pytest.mark.parametrize("learned", [False, True])
 def test_nuts_recovers_a_conjugate_linear_model(learned):
     """Moments within 4 standard errors, by the effective sample size; with the noise sampled, by quadrature over it."""
-    model = HMCRegressor((), noise=None if learned else NOISE, num_samples=1000, random_state=0)
-    model.set_params(num_predict_draws=4000).fit(X, Y)
+    model = HMCRegressor((), noise=None if learned else NOISE, n_samples=1000, random_state=0)
+    model.set_params(n_predict_draws=4000).fit(X, Y)
     design = np.column_stack([(X - model.x_offset_) / model.x_scale_, np.ones(40)])
     targets = (Y - model.y_offset_) / model.y_scale_
     levels = np.exp(np.linspace(-3, 1.5, 400)) if learned else np.atleast_1d(NOISE / model.y_scale_)

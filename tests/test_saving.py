@@ -16,34 +16,36 @@ from sklearn.exceptions import NotFittedError
 
 import metaprior
 from metaprior import MetaGPClassifier, MetaGPRegressor, Projection, baselines, kernels
-from metaprior.saving import FORMAT, _digest, _read, origin
+from metaprior.io.saving import FORMAT, _digest, _read, origin
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(30)
 LABELS = np.array(["cold", "mild", "warm"])[np.digitize(X[:, 0], [-0.7, 0.7])]
 TRAINED = {"hidden_layer_sizes": (3,), "max_iter": 20, "random_state": 0}
-DRAWN = {**TRAINED, "num_predict_draws": 6}
-SAMPLED = {"hidden_layer_sizes": (2,), "num_warmup": 5, "num_samples": 5, "num_chains": 2, "max_tree_depth": 3}
+DRAWN = {**TRAINED, "n_predict_draws": 6}
+SAMPLED = {"hidden_layer_sizes": (2,), "n_warmup": 5, "n_samples": 5, "n_chains": 2, "max_tree_depth": 3}
 COMPOSED = kernels.Periodic([1.0, 2.0]) + 2 * kernels.RBF().on(0)
 PROJECTION = Projection((3, 2), "tanh")
 ESTIMATORS = {
-    "global": MetaGPRegressor(**DRAWN, num_inducing=4),
+    "global": MetaGPRegressor(**DRAWN, n_inducing=4),
     "local": MetaGPRegressor(
-        **DRAWN, num_inducing=4, input_kernel=kernels.Periodic([1.0, 2.0]) + 2 * kernels.RBF().on(0)
+        **DRAWN, n_inducing=4, input_kernel=kernels.Periodic([1.0, 2.0]) + 2 * kernels.RBF().on(0)
     ),
     "projected": MetaGPRegressor(
-        **DRAWN, num_inducing=4, input_kernel="rbf", input_projection=Projection((3, 2), "tanh")
+        **DRAWN, n_inducing=4, input_kernel="rbf", input_projection=Projection((3, 2), "tanh")
     ),
-    "per layer": MetaGPRegressor(**DRAWN, num_inducing=4, mapping="layer", conditional="full", likelihood="student_t"),
-    "heteroscedastic": MetaGPRegressor(**DRAWN, num_inducing=4, heteroscedastic_weights=True, conditional="fitc"),
-    "random state": MetaGPRegressor(**{**DRAWN, "random_state": np.random.RandomState(3)}, num_inducing=4),
-    "classes": MetaGPClassifier(**DRAWN, num_inducing=4, activation="relu"),
+    "per layer": MetaGPRegressor(
+        **DRAWN, n_inducing=4, weight_gp="per_layer", conditional="full", likelihood="student_t"
+    ),
+    "heteroscedastic": MetaGPRegressor(**DRAWN, n_inducing=4, heteroscedastic_weights=True, conditional="fitc"),
+    "random state": MetaGPRegressor(**{**DRAWN, "random_state": np.random.RandomState(3)}, n_inducing=4),
+    "classes": MetaGPClassifier(**DRAWN, n_inducing=4, activation="relu"),
     "map": baselines.MAPRegressor(**TRAINED),
     "mfvi": baselines.MFVIClassifier(**DRAWN),
     "metann": baselines.MetaNNRegressor(**DRAWN),
-    "dkl": baselines.DKLClassifier(**DRAWN, num_inducing=5),
-    "ensemble": baselines.EnsembleRegressor(**TRAINED, num_members=2),
+    "dkl": baselines.DKLClassifier(**DRAWN, n_inducing=5),
+    "ensemble": baselines.EnsembleRegressor(**TRAINED, n_members=2),
     "laplace": baselines.LaplaceRegressor(**DRAWN),
     "laplace kronecker": baselines.LaplaceClassifier(**DRAWN, structure="kronecker"),
     "hmc": baselines.HMCRegressor(**SAMPLED, random_state=0),
@@ -61,7 +63,7 @@ def fitted(name):
 
 @pytest.fixture(scope="module")
 def small():
-    return MetaGPRegressor(**DRAWN, num_inducing=4).fit(X, Y)
+    return MetaGPRegressor(**DRAWN, n_inducing=4).fit(X, Y)
 
 
 @pytest.fixture
@@ -110,7 +112,7 @@ def test_another_process_answers_with_the_same_bits(small, path, tmp_path):
 
 
 def test_a_loaded_model_goes_on_as_the_saved_one_would(path):
-    model = MetaGPRegressor(**DRAWN, num_inducing=4, warm_start=True).fit(X, Y)
+    model = MetaGPRegressor(**DRAWN, n_inducing=4, warm_start=True).fit(X, Y)
     model.save(path)
     assert np.array_equal(metaprior.load(path).fit(X, Y).predict(X), model.fit(X, Y).predict(X))
 
@@ -219,9 +221,9 @@ def test_a_missing_file_is_named(path):
         "os:system",
         "builtins:eval",
         "subprocess:Popen",
-        "metaprior.saving:os",
-        "metaprior.saving:_Writer",
-        "metaprior.saving:tempfile.mkstemp",
+        "metaprior.io.saving:os",
+        "metaprior.io.saving:_Writer",
+        "metaprior.io.saving:tempfile.mkstemp",
         "metaprior.nothing:Here",
         "metaprior.estimators.base:np",
         "metaprior.inference.training:Path",
@@ -273,11 +275,11 @@ def test_a_file_of_the_first_format_loads():
 
 
 def test_a_file_that_is_not_understood_names_the_version_that_wrote_it(small, path, monkeypatch):
-    monkeypatch.setattr("metaprior.saving.__version__", "0.0.7")
+    monkeypatch.setattr("metaprior.io.saving.__version__", "0.0.7")
     small.save(path)
     monkeypatch.undo()
     assert origin(path) == {"format": FORMAT, "written_by": "0.0.7"}
-    monkeypatch.setattr("metaprior.saving.named_class", lambda name: {}[name])  # all classes have gone
+    monkeypatch.setattr("metaprior.io.saving.named_class", lambda name: {}[name])  # all classes have gone
     with pytest.raises(ValueError, match=r"written by metaprior 0\.0\.7 .* load it with the version that wrote it"):
         metaprior.load(path)
 

@@ -10,17 +10,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from metaprior import MetaGPClassifier, MetaGPRegressor, baselines, kernels
 
 TRAINED = {"hidden_layer_sizes": (10,), "max_iter": 100}
-DRAWN = {**TRAINED, "num_predict_draws": 32}
-QUICK = {**DRAWN, "num_train_draws": 2}
+DRAWN = {**TRAINED, "n_predict_draws": 32}
+QUICK = {**DRAWN, "n_train_draws": 2}
 #: Their programs compile anew for every shape of data: minutes.
 RIVALS = {
     "MAP": TRAINED,
     "MFVI": QUICK,
     "Laplace": DRAWN,
-    "Ensemble": {**TRAINED, "num_members": 2},
+    "Ensemble": {**TRAINED, "n_members": 2},
     "MetaNN": QUICK,
-    "DKL": {**QUICK, "num_inducing": 10},
-    "HMC": {"hidden_layer_sizes": (5,), "num_warmup": 100, "num_samples": 100, "num_chains": 2, "max_tree_depth": 6},
+    "DKL": {**QUICK, "n_inducing": 10},
+    "HMC": {"hidden_layer_sizes": (5,), "n_warmup": 100, "n_samples": 100, "n_chains": 2, "max_tree_depth": 6},
 }
 
 

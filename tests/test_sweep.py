@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from metaprior import baselines, compare
-from metaprior.sweep import swept
+from metaprior.parallel import run_jobs
 
 
 def described(number: int, factor: int) -> tuple[int, int, str | None]:
@@ -19,7 +19,7 @@ EXPECTED = {number: 3 * number for number in range(6)}
 
 
 def test_one_worker_runs_jobs_in_order_and_in_this_process():
-    results = list(swept(described, JOBS))
+    results = list(run_jobs(described, JOBS))
     assert [number for number, _ in results] == list(range(6))
     assert {number: value for number, (value, _, _) in results} == EXPECTED
     assert {pid for _, (_, pid, _) in results} == {os.getpid()}
@@ -27,7 +27,7 @@ def test_one_worker_runs_jobs_in_order_and_in_this_process():
 
 def test_several_workers_are_other_processes_with_one_thread_each(monkeypatch):
     monkeypatch.delenv("NPROC", raising=False)
-    results = dict(swept(described, JOBS, n_jobs=2))
+    results = dict(run_jobs(described, JOBS, n_jobs=2))
     assert {number: value for number, (value, _, _) in results.items()} == EXPECTED
     assert os.getpid() not in {pid for _, pid, _ in results.values()}
     assert {threads for _, _, threads in results.values()} == {"1"}
@@ -42,7 +42,7 @@ def failing(number: int) -> int:
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_an_error_in_a_job_is_raised(n_jobs):
     with pytest.raises(ArithmeticError, match="job 1 is wrong"):
-        list(swept(failing, [(0,), (1,), (2,)], n_jobs))
+        list(run_jobs(failing, [(0,), (1,), (2,)], n_jobs))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def cluster():
 
 def test_a_dask_cluster_serves_with_one_setting(cluster):
     with joblib.parallel_config(backend="dask"):
-        results = dict(swept(described, JOBS))
+        results = dict(run_jobs(described, JOBS))
     assert {number: value for number, (value, _, _) in results.items()} == EXPECTED
     assert os.getpid() not in {pid for _, pid, _ in results.values()}
 

@@ -30,9 +30,9 @@ from metaprior.experiments.item import Outcome, Results, Run, Summary
 from metaprior.experiments.methods import REGRESSORS, configured, square
 from metaprior.experiments.verdicts import against_paper, at_most, margin, paired, said
 from metaprior.likelihoods import Gaussian
-from metaprior.mapping import conditional_named
 from metaprior.model import Model
 from metaprior.networks import Dense
+from metaprior.weight_gp import conditional_named
 from small import small_metagp
 
 MODULES = [
@@ -322,7 +322,7 @@ def test_drawn_weights_have_the_covariance_of_the_dense_posterior_given_z(condit
     with jax.enable_x64(True):
         model = small_metagp(conditional_named(conditional), (1, 3, 1))
     draws = weight_covariance.drawn_weights(model, 4000, np.random.default_rng(0), draw_latents=False)
-    expected = posterior(conditional, model, np.asarray(model.units.mean))
+    expected = posterior(conditional, model, np.asarray(model.latents.mean))
     c, centred = expected.covariance, draws - expected.mean
     error = np.sqrt((np.outer(np.diag(c), np.diag(c)) + c**2) / len(draws))
     assert np.all(np.abs(centred.T @ centred / len(draws) - c) < 5 * error)
@@ -382,7 +382,7 @@ def test_settings_that_a_method_does_not_have_are_left_out():
     assert isinstance(network.input_kernel, kernels.RBF)
 
 
-def test_the_bound_is_averaged_over_stretches_and_over_its_end():
+def test_the_bound_is_averaged_over_blocks_and_over_its_end():
     timed = approximations.Timed(SimpleNamespace(elbo_history_=np.arange(100.0)), 0.5)
     assert timed.metrics() == {"elbo": 94.5, "seconds_a_step": 0.5, "seconds_of_training": 50.0}
     arrays = timed.arrays()

@@ -1,4 +1,4 @@
-"""The parts to the left of the mapping: latents, input maps, architectures, noise; and every KL of the prior."""
+"""The parts to the left of the GP: latents, input maps, architectures, noise; and every KL of the prior."""
 
 import dataclasses
 
@@ -8,40 +8,42 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from metaprior.inference import Draws, Recipe, make_data, train
+from metaprior.inference import Recipe, StepConfig, make_data, train
 from metaprior.inputs import InputMap, Projection
 from metaprior.kernels import RBF
+from metaprior.latents import UnitLatents
 from metaprior.likelihoods import Gaussian
-from metaprior.mapping import Diag, Full, Mapping, Pathwise
 from metaprior.model import Model
-from metaprior.networks import Dense, Network, Wire
-from metaprior.noise import NoiseSizes, make_key, row_noise, sample_noise, step_key, take
-from metaprior.units import Units
+from metaprior.networks import Dense, Network, WeightLayer
+from metaprior.random import NormalCounts, draw_normals, draw_row_normals, make_key, step_key, take
+from metaprior.weight_gp import Diag, Full, Pathwise, SparseGP
 from metaprior.weights import MetaGP, MetaGPSpec, initial_metagp
 from metaprior.weights.start import layer_groups
 from small import inputs, noise_of, small_metagp
 
 RNG = np.random.default_rng(0)
-UNITS = Units(RNG.standard_normal((4, 2)), np.log(RNG.uniform(0.2, 1.5, (4, 2))))
+UNITS = UnitLatents(RNG.standard_normal((4, 2)), np.log(RNG.uniform(0.2, 1.5, (4, 2))))
 INPUT_MAP = InputMap(
     (RNG.standard_normal((3, 2)), RNG.standard_normal((2, 3))),
     (np.log(RNG.uniform(0.2, 1.5, (3, 2))), np.log(RNG.uniform(0.2, 1.5, (2, 3)))),
     jnp.tanh,
 )
-MAPPING = small_metagp(Diag()).mappings[0]
+SPARSE_GP = small_metagp(Diag()).sparse_gps[0]
 
 
 # --- KL ---------------------------------------------------------------------------------------------------------------
 
 
 def test_kl_is_zero_where_q_is_the_prior():
-    units = Units(np.zeros((4, 2)), np.zeros((4, 2)))
+    units = UnitLatents(np.zeros((4, 2)), np.zeros((4, 2)))
     input_map = InputMap((np.zeros((3, 2)),), (np.zeros((3, 2)),), jnp.tanh)
-    m = MAPPING.num_inducing
-    mapping = dataclasses.replace(MAPPING, mean=np.zeros(m), log_diagonal=np.zeros(m), below_diagonal=np.zeros((m, m)))
+    m = SPARSE_GP.n_inducing
+    sparse_gp = dataclasses.replace(
+        SPARSE_GP, mean=np.zeros(m), log_diagonal=np.zeros(m), below_diagonal=np.zeros((m, m))
+    )
     assert units.kl() == 0
     assert input_map.kl() == 0
-    assert mapping.kl() == 0
+    assert sparse_gp.kl() == 0
     assert InputMap.identity().kl() == 0
 
 
@@ -49,12 +51,12 @@ def _mean_and_error(values: np.ndarray) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values) / np.sqrt(len(values)))
 
 
-@pytest.mark.parametrize("part", [UNITS, INPUT_MAP, MAPPING], ids=["units", "input map", "mapping"])
+@pytest.mark.parametrize("part", [UNITS, INPUT_MAP, SPARSE_GP], ids=["units", "input map", "sparse GP"])
 def test_kl_equals_monte_carlo(part):
     """E_q[log q - log p] over draws: with q = N(mean, R R'), log q - log p = (|draw|^2 - |normals|^2) / 2 - log |R|."""
-    size = part.mean.shape[0] if isinstance(part, Mapping) else part.num_normals
+    size = part.mean.shape[0] if isinstance(part, SparseGP) else part.num_normals
     normals = np.random.default_rng(1).standard_normal((20_000, size))
-    if isinstance(part, Units):
+    if isinstance(part, UnitLatents):
         draws, log_det = jax.vmap(part.draw)(jnp.asarray(normals)), np.sum(part.log_std)
     elif isinstance(part, InputMap):
         draws, log_det = jax.vmap(part.draw)(jnp.asarray(normals)), sum(np.sum(s) for s in part.log_stds)
@@ -68,18 +70,18 @@ def test_kl_equals_monte_carlo(part):
 
 def test_kl_of_the_mapping_equals_the_dense_formula():
     """(tr S + m'm - M - log |S|) / 2."""
-    factor = np.tril(MAPPING.below_diagonal, -1) + np.diag(np.exp(MAPPING.log_diagonal))
-    covariance, mean = factor @ factor.T, MAPPING.mean
+    factor = np.tril(SPARSE_GP.below_diagonal, -1) + np.diag(np.exp(SPARSE_GP.log_diagonal))
+    covariance, mean = factor @ factor.T, SPARSE_GP.mean
     dense = 0.5 * (np.trace(covariance) + mean @ mean - len(mean) - np.linalg.slogdet(covariance)[1])
     with jax.enable_x64(True):
-        np.testing.assert_allclose(MAPPING.kl(), dense, rtol=1e-12)
+        np.testing.assert_allclose(SPARSE_GP.kl(), dense, rtol=1e-12)
 
 
 def test_a_weight_models_kl_has_the_parts_of_its_variables():
-    local = small_metagp(Diag(), input_kernel=RBF(), projection=Projection((2,)), mapping="layer")
+    local = small_metagp(Diag(), input_kernel=RBF(), projection=Projection((2,)), weight_gp="per_layer")
     parts = local.kl()
     assert set(parts) == {"kl_z", "kl_u", "kl_V"}
-    np.testing.assert_allclose(parts["kl_u"], sum(m.kl() for m in local.mappings), rtol=1e-6)
+    np.testing.assert_allclose(parts["kl_u"], sum(m.kl() for m in local.sparse_gps), rtol=1e-6)
     assert set(small_metagp(Diag()).kl()) == {"kl_z", "kl_u"}
 
 
@@ -126,12 +128,12 @@ def test_projection_refuses_sizes_that_are_not_positive_whole_numbers(dims):
 @pytest.mark.parametrize("sizes", [(1, 1), (2, 3, 2), (5, 4, 3, 2)])
 def test_dense_numbers_every_unit_once(sizes):
     network = Dense(sizes)
-    inputs_of = [unit for w in network.wires for unit in w.inputs]
-    assert [*inputs_of, *network.wires[-1].outputs] == list(range(network.num_units))
-    for before, after in zip(network.wires[:-1], network.wires[1:], strict=True):
+    inputs_of = [unit for w in network.weight_layers for unit in w.inputs]
+    assert [*inputs_of, *network.weight_layers[-1].outputs] == list(range(network.num_units))
+    for before, after in zip(network.weight_layers[:-1], network.weight_layers[1:], strict=True):
         assert before.outputs == after.inputs[:-1]  # the same units; the bias unit has no weights into it
     expected = [(a + 1) * b for a, b in zip(sizes[:-1], sizes[1:], strict=True)]
-    assert [w.num_weights for w in network.wires] == expected
+    assert [w.num_weights for w in network.weight_layers] == expected
 
 
 @pytest.mark.parametrize("sizes", [(3,), (2, 0, 1)])
@@ -153,10 +155,14 @@ def test_dense_pushes_activations_with_the_bias_last():
     [
         ({}, ((0, 1, 2),), (False,)),
         ({"input_kernel": RBF()}, ((0, 1, 2),), (True,)),
-        ({"mapping": "layer"}, ((0,), (1,), (2,)), (False, False, False)),
+        ({"weight_gp": "per_layer"}, ((0,), (1,), (2,)), (False, False, False)),
         ({"input_kernel": RBF(), "local_layers": (-1,)}, ((0, 1), (2,)), (False, True)),
         ({"input_kernel": RBF(), "local_layers": (0, 2)}, ((1,), (0, 2)), (False, True)),
-        ({"input_kernel": RBF(), "local_layers": (1,), "mapping": "layer"}, ((0,), (1,), (2,)), (False, True, False)),
+        (
+            {"input_kernel": RBF(), "local_layers": (1,), "weight_gp": "per_layer"},
+            ((0,), (1,), (2,)),
+            (False, True, False),
+        ),
         ({"local_layers": (1,)}, ((0, 1, 2),), (False,)),
     ],
 )
@@ -164,11 +170,11 @@ def test_layers_share_a_mapping_with_those_of_their_kind(options, groups, local)
     assert layer_groups(3, MetaGPSpec(**options)) == (groups, local)
 
 
-def test_layer_groups_refuse_layers_and_mappings_that_are_not_there():
+def test_layer_groups_refuse_layers_and_sharing_that_are_not_there():
     with pytest.raises(ValueError, match="the network has 3 layers"):
         layer_groups(3, MetaGPSpec(input_kernel=RBF(), local_layers=(3,)))
-    with pytest.raises(ValueError, match="expected 'global' .* or 'layer'"):
-        layer_groups(3, MetaGPSpec(mapping="network"))
+    with pytest.raises(ValueError, match="expected 'shared' .* or 'per_layer'"):
+        layer_groups(3, MetaGPSpec(weight_gp="network"))
 
 
 def test_layers_of_interleaved_groups_come_back_in_order():
@@ -191,12 +197,12 @@ class Convolution(Network):
         return self.width + 1 + self.channels + 1 + 1
 
     @property
-    def wires(self) -> tuple[Wire, ...]:
+    def weight_layers(self) -> tuple[WeightLayer, ...]:
         hidden = self.width + 1
         end = hidden + self.channels + 1
         return (
-            Wire(range(hidden), range(hidden, hidden + self.channels), self.length - self.width + 1),
-            Wire(range(hidden, end), range(end, end + 1)),
+            WeightLayer(range(hidden), range(hidden, hidden + self.channels), self.length - self.width + 1),
+            WeightLayer(range(hidden, end), range(end, end + 1)),
         )
 
     def __call__(self, layers, x):
@@ -210,15 +216,17 @@ class Convolution(Network):
 def _convolution(conditional) -> tuple[Model, np.ndarray]:
     rng = np.random.default_rng(0)
     network, x = Convolution(length=8, width=3, channels=4), rng.standard_normal((12, 8)).astype(np.float32)
-    spec = MetaGPSpec(num_inducing=4, conditional=conditional, input_kernel=RBF())
-    weights = initial_metagp(spec, network.wires, x, rng)
+    spec = MetaGPSpec(n_inducing=4, conditional=conditional, input_kernel=RBF())
+    weights = initial_metagp(spec, network.weight_layers, x, rng)
     return Model(weights, network, Gaussian(np.log(np.full(1, 0.3)))), x
 
 
 def test_a_convolution_is_one_more_network_and_trains():
     model, x = _convolution(Pathwise(8))
     y = np.sin(x.sum(axis=1, keepdims=True))
-    fit = train(model, make_data(x, y), make_key(0), recipe=Recipe(num_steps=1, begins=0.9), draws=Draws(num_latent=2))
+    fit = train(
+        model, make_data(x, y), make_key(0), recipe=Recipe(num_steps=1, begins=0.9), draws=StepConfig(num_latent=2)
+    )
     before, after = (jax.tree.leaves(eqx.filter(m.weights, eqx.is_array)) for m in (model, fit.model))
     assert np.isfinite(fit.history["elbo"]).all()
     assert all(np.abs(a - b).max() > 0 for a, b in zip(before, after, strict=True))
@@ -227,7 +235,7 @@ def test_a_convolution_is_one_more_network_and_trains():
 @pytest.mark.parametrize("conditional", [Pathwise(8), Diag(), Full()], ids=["pathwise", "diag", "full"])
 def test_a_convolution_has_outputs_for_every_conditional(conditional):
     model, x = _convolution(conditional)
-    noise = sample_noise(make_key(1), model.weights.sizes(), 12, 3)
+    noise = draw_normals(make_key(1), model.weights.sizes(), 12, 3)
     outputs = eqx.filter_eval_shape(lambda n: model.functions(model.weights.prepared(), n, jnp.asarray(x)), noise)
     assert outputs.shape == (3, 12, 1)
 
@@ -236,7 +244,7 @@ def test_a_convolution_has_outputs_for_every_conditional(conditional):
 def test_a_convolution_has_the_same_weights_at_every_position(conditional):
     """Positions in another order, with the normals of theirs, give the pre-activations in that order."""
     model, x = _convolution(conditional)
-    noise = jax.tree.map(lambda n: n[0], sample_noise(make_key(1), model.weights.sizes(), 3, 1))
+    noise = jax.tree.map(lambda n: n[0], draw_normals(make_key(1), model.weights.sizes(), 3, 1))
     own = noise.rows[:, :24].reshape(3, 6, -1)  # six positions, four channels; then the last layer's
     turned = jnp.concatenate([own[:, ::-1].reshape(3, -1), noise.rows[:, 24:]], axis=1)
     windows = inputs(18, 4).reshape(3, 6, 4)
@@ -252,30 +260,30 @@ def test_a_convolution_has_the_same_weights_at_every_position(conditional):
 
 # --- noise ------------------------------------------------------------------------------------------------------------
 
-SIZES = NoiseSizes(units=4, weights=3, spectral=2, per_row=5)
+SIZES = NormalCounts(latents=4, weights=3, spectral=2, per_row=5)
 
 
 def test_weight_draws_of_one_latent_draw_share_its_units_and_nothing_else():
-    noise = sample_noise(make_key(0), SIZES, num_rows=6, num_latent=3, num_weight=2)
+    noise = draw_normals(make_key(0), SIZES, num_rows=6, num_latent=3, num_weight=2)
     assert [n.shape for n in jax.tree.leaves(noise)] == [(6, 4), (6, 3), (6, 2), (6, 6, 5)]
-    units = np.asarray(noise.units).reshape(3, 2, 4)
+    units = np.asarray(noise.latents).reshape(3, 2, 4)
     np.testing.assert_array_equal(units[:, 0], units[:, 1])
     own = np.concatenate([units[:, 0].ravel(), *[np.ravel(n) for n in (noise.weights, noise.spectral, noise.rows)]])
     assert len(np.unique(own)) == len(own)
 
 
 def test_noise_is_standard_normal():
-    noise = sample_noise(make_key(0), NoiseSizes(weights=50_000), 0, 1)
+    noise = draw_normals(make_key(0), NormalCounts(weights=50_000), 0, 1)
     values = np.asarray(noise.weights).ravel()
     for power, moment, spread in [(1, 0, 1), (2, 1, 2), (4, 3, 96)]:  # E[n^p] and var[n^p]
         assert abs(np.mean(values**power) - moment) < 4 * np.sqrt(spread / values.size)
 
 
 def test_temperature_scales_all_but_the_frequencies():
-    noise = sample_noise(make_key(0), SIZES, 2, 1)
+    noise = draw_normals(make_key(0), SIZES, 2, 1)
     cold = noise.tempered(0.0)
     np.testing.assert_array_equal(cold.spectral, noise.spectral)
-    assert all(np.all(np.asarray(part) == 0) for part in (cold.units, cold.weights, cold.rows))
+    assert all(np.all(np.asarray(part) == 0) for part in (cold.latents, cold.weights, cold.rows))
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3)], ids=["too few", "too many"])
@@ -292,16 +300,16 @@ def test_take_cuts_in_order():
 
 def test_row_noise_follows_the_row_and_not_its_place():
     x = np.asarray(inputs(4, 2), np.float32)
-    noise = row_noise(make_key(0), jnp.asarray(x), 3, 5)
+    noise = draw_row_normals(make_key(0), jnp.asarray(x), 3, 5)
     order = np.array([2, 0, 3])
-    np.testing.assert_array_equal(row_noise(make_key(0), jnp.asarray(x[order]), 3, 5), noise[:, order])
+    np.testing.assert_array_equal(draw_row_normals(make_key(0), jnp.asarray(x[order]), 3, 5), noise[:, order])
     assert len(np.unique(noise)) == noise.size  # other rows, other draws, other normals
-    assert not np.any(row_noise(make_key(1), jnp.asarray(x), 3, 5) == noise)
-    assert row_noise(make_key(0), jnp.asarray(x), 3, 0).shape == (3, 4, 0)
+    assert not np.any(draw_row_normals(make_key(1), jnp.asarray(x), 3, 5) == noise)
+    assert draw_row_normals(make_key(0), jnp.asarray(x), 3, 0).shape == (3, 4, 0)
 
 
 def test_equal_rows_have_equal_noise_whatever_the_sign_of_their_zeros():
-    noise = row_noise(make_key(0), jnp.asarray([[0.0, 1.0], [-0.0, 1.0]]), 3, 5)
+    noise = draw_row_normals(make_key(0), jnp.asarray([[0.0, 1.0], [-0.0, 1.0]]), 3, 5)
     np.testing.assert_array_equal(noise[:, 0], noise[:, 1])
 
 

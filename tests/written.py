@@ -21,10 +21,10 @@ from metaprior.inputs import Projection
 from metaprior.kernels import RBF, Kernel, Periodic
 from metaprior.kernels.compose import Product, Sum
 from metaprior.likelihoods import Gaussian
-from metaprior.mapping import Conditional, Pathwise, WeightNoise
 from metaprior.networks import Dense
 from metaprior.output_layer import FunctionGP
 from metaprior.output_layer.base import Batch
+from metaprior.weight_gp import Conditional, Pathwise, WeightNoise
 from metaprior.weights import MetaGP, MetaGPSpec, initial_metagp
 from small import noise_of
 
@@ -32,14 +32,20 @@ JITTER = 1e-10
 #: Layers, and what the specification adds.
 CASES = {
     "one GP": ((2, 3, 2), {"heteroscedastic": True}),
-    "GP per layer": ((2, 4, 1), {"mapping": "layer"}),
+    "GP per layer": ((2, 4, 1), {"weight_gp": "per_layer"}),
     "local output": (
         (2, 3, 1),
         {"input_kernel": RBF([1.2, 0.9]), "local_layers": (-1,), "projection": Projection((2,), "tanh")},
     ),
     "all local, one GP": ((2, 3, 2), {"input_kernel": RBF([1.5, 2.0]) + 0.4}),
-    "classes": ((2, 4, 3), {"mapping": "layer", "input_kernel": RBF(1.7), "local_layers": (-1,), "local_noise": True}),
-    "all local, GP per layer": ((2, 2, 3, 2), {"input_kernel": RBF(1.5) * Periodic(2.5, 1.1), "mapping": "layer"}),
+    "classes": (
+        (2, 4, 3),
+        {"weight_gp": "per_layer", "input_kernel": RBF(1.7), "local_layers": (-1,), "local_noise": True},
+    ),
+    "all local, GP per layer": (
+        (2, 2, 3, 2),
+        {"input_kernel": RBF(1.5) * Periodic(2.5, 1.1), "weight_gp": "per_layer"},
+    ),
 }
 ALL = np.random.default_rng(7).standard_normal((10, 2))
 OLD, NEW, FIRST = slice(0, 7), slice(7, 10), slice(0, 3)
@@ -68,24 +74,24 @@ def integrated_metagp(
     """A MetaGP below an integrated output layer with nothing at a special value; the output has a noise of its own."""
     rng = np.random.default_rng(0)
     kernels = {"kernel_in": RBF([1.8, 2.4]), "kernel_out": RBF([2.2, 1.6])}
-    spec = MetaGPSpec(num_inducing=6, conditional=conditional, jitter=jitter, integrated=True, **kernels, **options)
-    model = initial_metagp(spec, Dense(sizes).wires, rng.standard_normal((20, sizes[0])), rng)
+    spec = MetaGPSpec(n_inducing=6, conditional=conditional, jitter=jitter, integrated=True, **kernels, **options)
+    model = initial_metagp(spec, Dense(sizes).weight_layers, rng.standard_normal((20, sizes[0])), rng)
     slopes = [0.5 * rng.standard_normal(2) for _ in range(2)] if spec.heteroscedastic else [None, None]
     with np.errstate(divide="ignore"):
         noises = [WeightNoise(np.asarray(np.log(std)), *slopes) for std in (weight_std, 0.6)]
-    mappings = []
-    for m in model.mappings:
-        count = m.num_inducing
+    sparse_gps = []
+    for m in model.sparse_gps:
+        count = m.n_inducing
         below = None if m.below_diagonal is None else 0.2 * rng.standard_normal((count, count))
         aux = None if m.code_aux is None else rng.uniform(-3, 3, m.code_aux.shape)
         spread = np.log(rng.uniform(0.3, 1.2, count))
-        mappings.append(dataclasses.replace(m, log_diagonal=spread, below_diagonal=below, code_aux=aux))
+        sparse_gps.append(dataclasses.replace(m, log_diagonal=spread, below_diagonal=below, code_aux=aux))
     return dataclasses.replace(
         model,
         log_scale=0.3 * rng.standard_normal(model.log_scale.shape),
         weight_noise=noises[0],
         output=dataclasses.replace(model.output, weight_noise=noises[1]),
-        mappings=tuple(mappings),
+        sparse_gps=tuple(sparse_gps),
     )
 
 
@@ -175,10 +181,10 @@ def _activations(below: list) -> np.ndarray:
 
 def written_out(weights: MetaGP, gp: FunctionGP, below: list) -> Written:
     """Write out the output weights given a draw of all that is below."""
-    z, output, wire = np.asarray(gp.draw.z), weights.output, weights.wires[-1]
-    names = [(n, i, o) for n in range(len(ALL)) for i in wire.inputs for o in wire.outputs]
+    z, output, weight_layer = np.asarray(gp.draw.z), weights.output, weights.weight_layers[-1]
+    names = [(n, i, o) for n in range(len(ALL)) for i in weight_layer.inputs for o in weight_layer.outputs]
     rows, units_in, units_out = (np.array(side) for side in zip(*names, strict=True))
-    source = output if output.group is None else weights.mappings[output.group]
+    source = output if output.group is None else weights.sparse_gps[output.group]
     eps, aux = ALL, weights.input_kernel if output.local else None
     for v in gp.draw.projections:
         eps = np.tanh(eps @ np.asarray(v).T / np.sqrt(v.shape[1]))
@@ -203,10 +209,10 @@ def written_out(weights: MetaGP, gp: FunctionGP, below: list) -> Written:
     same = (units_in[:, None] == units_in) & (units_out[:, None] == units_out)
     if output.local_noise:
         same = same * _matrix(aux, codes[2], codes[2])
-    h, push = _activations(below), np.zeros((len(wire.outputs), len(ALL), len(names)))
+    h, push = _activations(below), np.zeros((len(weight_layer.outputs), len(ALL), len(names)))
     for place, (n, i, o) in enumerate(names):
-        scale = np.exp(weights.log_scale[-1][int(i == wire.inputs[-1])])
-        push[o - wire.outputs[0], n, place] = scale * h[n, i - wire.inputs[0]]
+        scale = np.exp(weights.log_scale[-1][int(i == weight_layer.inputs[-1])])
+        push[o - weight_layer.outputs[0], n, place] = scale * h[n, i - weight_layer.inputs[0]]
     return Written(mean, prior + same * noise(output.weight_noise, *codes[:2]), push.reshape(-1, len(names)))
 
 

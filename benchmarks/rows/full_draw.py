@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.measure import Row, alternating
 from benchmarks.models import images, metagp
-from metaprior.mapping import Full
-from metaprior.noise import make_key, sample_shared_noise
+from metaprior.random import draw_shared_normals, make_key
+from metaprior.weight_gp import Full
 
 SIZES = (784, 100, 10)
 DENSE = 8000
@@ -25,7 +25,7 @@ def measure() -> Row:
 
     @eqx.filter_jit
     def draw(model: object, key: jax.Array) -> list[jax.Array]:
-        noise = jax.tree.map(lambda a: a[0], sample_shared_noise(key, model.sizes(), 1, jnp.float32))
+        noise = jax.tree.map(lambda a: a[0], draw_shared_normals(key, model.sizes(), 1, jnp.float32))
         x = jnp.zeros((1, SIZES[0]), jnp.float32)
         return model.prepared().draw(noise).weights(x, noise.rows)
 

@@ -5,7 +5,7 @@ import torch
 
 from benchmarks.measure import Row, alternating
 from benchmarks.models import gaussian, metagp, sinusoid, training
-from metaprior.inference import Draws
+from metaprior.inference import StepConfig
 
 STEPS, NUM_INDUCING = 50, 50
 
@@ -53,7 +53,7 @@ def measure() -> Row:
     x, y = (torch.tensor(a[:num_rows]) for a in (data.x, data.y))
     programs = {
         "GPyTorch": rival(x, y[:, 0]),
-        "ours": training(metagp((1, 50, 1), data, gaussian(), activation="tanh"), data, STEPS, Draws(None, 4)),
+        "ours": training(metagp((1, 50, 1), data, gaussian(), activation="tanh"), data, STEPS, StepConfig(None, 4)),
     }
     times = {name: value / STEPS for name, value in alternating(programs, repeats=11).items()}
     return Row(

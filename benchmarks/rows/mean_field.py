@@ -2,14 +2,14 @@
 
 from benchmarks.measure import Row, alternating
 from benchmarks.models import BATCH, images, mean_field, metagp, training
-from metaprior.inference import Draws
+from metaprior.inference import StepConfig
 
 SIZES, STEPS = (784, 100, 10), 50
 
 
 def measure() -> Row:
     """Return time of our step / time of a mean-field step, one draw each."""
-    data, draws = images(), Draws(BATCH, 1)
+    data, draws = images(), StepConfig(BATCH, 1)
     programs = {
         "ours": training(metagp(SIZES, data, projection_dims=2), data, STEPS, draws),
         "mean-field": training(mean_field(SIZES), data, STEPS, draws),

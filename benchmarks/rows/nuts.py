@@ -39,9 +39,9 @@ def _numpyro(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, float]:
     with jax.enable_x64(True):
         mcmc = numpyro.infer.MCMC(
             numpyro.infer.NUTS(_bnn),
-            num_warmup=WARMUP,
-            num_samples=SAMPLES,
-            num_chains=CHAINS,
+            n_warmup=WARMUP,
+            n_samples=SAMPLES,
+            n_chains=CHAINS,
             chain_method="vectorized",
             progress_bar=False,
         )
@@ -52,9 +52,7 @@ def _numpyro(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, float]:
 
 def _ours(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, float]:
     begun = time.perf_counter()
-    model = HMCRegressor((HIDDEN,), num_warmup=WARMUP, num_samples=SAMPLES, num_chains=CHAINS, random_state=seed).fit(
-        x, y
-    )
+    model = HMCRegressor((HIDDEN,), n_warmup=WARMUP, n_samples=SAMPLES, n_chains=CHAINS, random_state=seed).fit(x, y)
     return model.ess_, time.perf_counter() - begun
 
 

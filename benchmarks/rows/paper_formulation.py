@@ -3,14 +3,14 @@
 from benchmarks.measure import Row, alternating, peak_memory
 from benchmarks.models import BATCH, images, metagp, training
 from benchmarks.paper import PaperConditional
-from metaprior.inference import Draws
+from metaprior.inference import StepConfig
 
 SIZES = (784, 100, 10)
 
 
 def measure() -> Row:
     """Return time of the paper's step / time of ours, one draw each."""
-    data, draws = images(), Draws(BATCH, 1)
+    data, draws = images(), StepConfig(BATCH, 1)
     ours_steps = 50
     ours = training(metagp(SIZES, data, projection_dims=2), data, ours_steps, draws)
     paper = training(metagp(SIZES, data, projection_dims=2, conditional=PaperConditional()), data, 1, draws)

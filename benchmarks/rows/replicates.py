@@ -2,8 +2,8 @@
 
 from benchmarks.measure import Row, alternating
 from benchmarks.models import gaussian, metagp, sinusoid
-from metaprior.inference import Draws, Recipe, train, train_many
-from metaprior.noise import make_key
+from metaprior.inference import Recipe, StepConfig, train, train_many
+from metaprior.random import make_key
 
 NUM, STEPS = 40, 100
 
@@ -12,7 +12,7 @@ def measure() -> Row:
     """Return time of all at once / time of one after the other, both compiled."""
     data = [sinusoid(seed=seed) for seed in range(NUM)]
     models = [metagp((1, 50, 1), own, gaussian(), activation="tanh", seed=seed) for seed, own in enumerate(data)]
-    keys, draws, recipe = [make_key(seed) for seed in range(NUM)], Draws(None, 4), Recipe(STEPS, begins=0.8)
+    keys, draws, recipe = [make_key(seed) for seed in range(NUM)], StepConfig(None, 4), Recipe(STEPS, begins=0.8)
 
     def together() -> None:
         train_many(models, data, keys, recipe=recipe, draws=draws)

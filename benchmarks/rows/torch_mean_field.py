@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from benchmarks.measure import Row, alternating
 from benchmarks.models import BATCH, images, metagp, training
-from metaprior.inference import Draws
+from metaprior.inference import StepConfig
 
 SIZES, STEPS = (784, 100, 10), 50
 
@@ -48,7 +48,7 @@ def rival(x: torch.Tensor, y: torch.Tensor):
 
 def measure() -> Row:
     """Return time of our step / time of PyTorch's mean-field step."""
-    data, draws = images(), Draws(BATCH, 1)
+    data, draws = images(), StepConfig(BATCH, 1)
     x, y = torch.tensor(data.x), torch.tensor(data.y[:, 0]).long()
     programs = {
         "ours": training(metagp(SIZES, data, projection_dims=2), data, STEPS, draws),

@@ -2,14 +2,14 @@
 
 from benchmarks.measure import Row, alternating, matmul_rate, peak_memory
 from benchmarks.models import BATCH, images, mean_field, metagp, point, training
-from metaprior.inference import Draws
+from metaprior.inference import StepConfig
 
 SIZES, STEPS = (784, 4096, 4096, 10), 3
 
 
 def measure() -> Row:
     """Return time of our step / time of a MAP step, one draw each."""
-    data, draws = images(), Draws(BATCH, 1)
+    data, draws = images(), StepConfig(BATCH, 1)
     programs = {
         "ours": training(metagp(SIZES, data, projection_dims=2), data, STEPS, draws),
         "MAP": training(point(SIZES), data, STEPS, draws),

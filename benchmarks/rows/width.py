@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks.measure import Row, alternating
 from benchmarks.models import BATCH, images, metagp, point, training
-from metaprior.inference import Draws
+from metaprior.inference import StepConfig
 
 WIDTHS = (512, 1024, 2048, 4096, 8192)
 #: Widths at which the same network with point weights is measured beside it.
@@ -13,7 +13,7 @@ POINT_WIDTHS = (512, 1024, 2048, 4096)
 
 def measure() -> Row:
     """Return the slope of log time against log width."""
-    data, draws, num_steps = images(), Draws(BATCH, 1), 3
+    data, draws, num_steps = images(), StepConfig(BATCH, 1), 3
 
     def sizes(width: int) -> tuple[int, ...]:
         return (784, width, width, 10)

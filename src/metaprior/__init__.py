@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from metaprior.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from metaprior import baselines, kernels, likelihoods, mapping, metrics, networks, prior, weights
+    from metaprior import baselines, kernels, likelihoods, metrics, networks, prior, weight_gp, weights
     from metaprior.comparison import compare
     from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
     from metaprior.inputs import Projection
+    from metaprior.io.saving import load
     from metaprior.model import Model
-    from metaprior.prediction import Predictive
-    from metaprior.saving import load
+    from metaprior.predictive.draws import Predictive
 
 
 __all__ = [
@@ -29,10 +29,10 @@ __all__ = [
     "kernels",
     "likelihoods",
     "load",
-    "mapping",
     "metrics",
     "networks",
     "prior",
+    "weight_gp",
     "weights",
 ]
 
@@ -40,10 +40,10 @@ _HOMES = {
     "MetaGPClassifier": "metaprior.estimators",
     "MetaGPRegressor": "metaprior.estimators",
     "Model": "metaprior.model",
-    "Predictive": "metaprior.prediction",
+    "Predictive": "metaprior.predictive.draws",
     "Projection": "metaprior.inputs",
     "compare": "metaprior.comparison",
-    "load": "metaprior.saving",
+    "load": "metaprior.io.saving",
 }
 
 

@@ -17,10 +17,10 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
-from metaprior.answers import Answer, answer_of
 from metaprior.estimators.progress import new_bar
 from metaprior.metrics import scores
-from metaprior.sweep import swept
+from metaprior.parallel import run_jobs
+from metaprior.predictive.from_sklearn import Answer, answer_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +103,7 @@ def compare(
     ]
     found: dict[int, dict[str, float]] = {}
     with _progress(verbose, len(jobs)) as advance:
-        for index, scored in swept(_tried, jobs, n_jobs):
+        for index, scored in run_jobs(_tried, jobs, n_jobs):
             found[index] = scored
             advance(jobs[index][0])
     folds = [{"estimator": name, "fold": number, **found[i]} for i, (name, number) in enumerate(places)]

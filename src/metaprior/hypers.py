@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
-from metaprior.leaves import Fixed, Leaf
+from metaprior.latents import gaussian_kl
 from metaprior.likelihoods import Likelihood
-from metaprior.mapping import WeightNoise
-from metaprior.noise import take
-from metaprior.units import gaussian_kl
+from metaprior.random import take
+from metaprior.types import Fixed, Leaf
+from metaprior.weight_gp import WeightNoise
 
 #: Standard deviation of log theta in the prior, and of its posterior at the start.
 PRIOR_STD, INITIAL_STD = 1.0, 0.05

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
+from metaprior.latents import gaussian_kl
 from metaprior.networks.activations import activation_named
-from metaprior.noise import take
-from metaprior.units import gaussian_kl
+from metaprior.random import take
+from metaprior.types import Leaf
 
 INITIAL_STD = 0.05
 

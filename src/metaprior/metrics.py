@@ -23,7 +23,7 @@ NUM_BINS = 15
 EPSILON = np.finfo(np.float64).eps
 
 
-class Answers(Protocol):
+class PredictiveDistribution(Protocol):
     """What a distribution must answer to be scored: `Predictive` does."""
 
     @property
@@ -126,7 +126,7 @@ def auroc(inside: np.ndarray, outside: np.ndarray) -> float:
 # --- all of them ------------------------------------------------------------------
 
 
-def scores(predictive: Answers, y: np.ndarray) -> dict[str, float]:
+def scores(predictive: PredictiveDistribution, y: np.ndarray) -> dict[str, float]:
     """Return what a predictive distribution is worth on known targets.
 
     Parameters
@@ -146,7 +146,7 @@ def scores(predictive: Answers, y: np.ndarray) -> dict[str, float]:
     return _class_scores(predictive, y) if predictive.is_classification else _regression_scores(predictive, y)
 
 
-def _regression_scores(predictive: Answers, y: np.ndarray) -> dict[str, float]:
+def _regression_scores(predictive: PredictiveDistribution, y: np.ndarray) -> dict[str, float]:
     mean = predictive.mean
     y = np.asarray(y, np.float64)
     if y.ndim == 0 or y.reshape(len(y), -1).shape != mean.reshape(len(mean), -1).shape:
@@ -167,7 +167,7 @@ def _just_below(y: np.ndarray) -> np.ndarray:
     return y - EPSILON * np.maximum(np.abs(y), 1e-290)
 
 
-def _class_scores(predictive: Answers, y: np.ndarray) -> dict[str, float]:
+def _class_scores(predictive: PredictiveDistribution, y: np.ndarray) -> dict[str, float]:
     probabilities, y = predictive.probabilities, np.asarray(y)
     num_rows, num_classes = probabilities.shape
     if y.shape != (num_rows,):

@@ -12,11 +12,11 @@ from jaxtyping import Array, Float
 
 from metaprior.hypers import HyperPosterior
 from metaprior.kernels import Kernel
-from metaprior.leaves import Fixed
 from metaprior.likelihoods import Likelihood
 from metaprior.networks import Network
-from metaprior.noise import Noise, NoiseSizes
 from metaprior.output_layer import OutputLayer
+from metaprior.random import NormalCounts, StandardNormals
+from metaprior.types import Fixed
 from metaprior.weights import PreparedWeights, WeightModel
 
 
@@ -29,13 +29,13 @@ class Model(eqx.Module):
     output: OutputLayer | None = None
     hypers: HyperPosterior | None = None
 
-    def with_hypers(self, noise: Noise) -> "tuple[Model, Noise]":
+    def with_hypers(self, normals: StandardNormals) -> "tuple[Model, StandardNormals]":
         """Return the model with its hyper-parameters drawn from the first normals, and the other normals."""
         if self.hypers is None:
-            return self, noise
+            return self, normals
         size, bare = self.hypers.num_normals, dataclasses.replace(self, hypers=None)
-        rest = dataclasses.replace(noise, weights=noise.weights[size:])
-        return projected(self.hypers.moved(bare, noise.weights[:size])), rest  # type: ignore[arg-type]
+        rest = dataclasses.replace(normals, weights=normals.weights[size:])
+        return projected(self.hypers.moved(bare, normals.weights[:size])), rest  # type: ignore[arg-type]
 
     def kl(self) -> dict[str, Float[Array, ""]]:
         """Return the KL of what does not depend on a draw: the weights' own, and that of the hyper-parameters."""
@@ -46,23 +46,25 @@ class Model(eqx.Module):
         others = {name: value for name, value in own.items() if name != "kl_scale"}
         return {**others, "kl_theta": self.hypers.kl(dataclasses.replace(self, hypers=None))}
 
-    def sizes(self) -> NoiseSizes:
+    def sizes(self) -> NormalCounts:
         """Return how many normals a draw takes: the hyper-parameters', the weights', every row's for the output."""
         sizes = self.weights.sizes()
         if self.hypers is not None:
             sizes = sizes._replace(weights=sizes.weights + self.hypers.num_normals)
         if self.output is None:
             return sizes
-        num_outputs = len(self.network.wires[-1].outputs)
+        num_outputs = len(self.network.weight_layers[-1].outputs)
         return sizes._replace(per_row=sizes.per_row + self.output.row_normals(self.likelihood, num_outputs))
 
-    def functions(self, prepared: PreparedWeights, noise: Noise, x: Float[Array, "B D"]) -> Float[Array, "S B K"]:
-        """Return the network's outputs for every draw along the noise's leading axis."""
+    def functions(
+        self, prepared: PreparedWeights, normals: StandardNormals, x: Float[Array, "B D"]
+    ) -> Float[Array, "S B K"]:
+        """Return the network's outputs for every draw along the normals' leading axis."""
 
-        def one(draw_noise: Noise) -> Array:
-            return prepared.draw(draw_noise).outputs(self.network, x, draw_noise.rows)
+        def one(draw_normals: StandardNormals) -> Array:
+            return prepared.draw(draw_normals).outputs(self.network, x, draw_normals.rows)
 
-        return jax.vmap(one)(noise)
+        return jax.vmap(one)(normals)
 
 
 def release_times(model: Model) -> Model:

@@ -13,9 +13,9 @@ import numpy as np
 from metaprior import kernels as _kernels
 from metaprior.compilation import compilation_cache, compiled
 from metaprior.kernels import Kernel
-from metaprior.mapping import Ends
 from metaprior.networks import Dense
 from metaprior.numerics import jittered_cholesky
+from metaprior.weight_gp import LayerLatents
 
 
 def draw_latents(sizes: Sequence[int], latent_dim: int = 2, random_state: int = 0) -> np.ndarray:
@@ -33,9 +33,9 @@ def weight_covariance(
     z = _checked_latents(sizes, latents)
     kernel = _kernels.named(weight_kernel, "weight_kernel").bound_to(z.shape[1])
     with jax.enable_x64(True):
-        ends = _ends(sizes, z)
-        rows_in = jnp.concatenate([jnp.repeat(e.z_in, len(e.z_out), axis=0) for e in ends])
-        rows_out = jnp.concatenate([jnp.tile(e.z_out, (len(e.z_in), 1)) for e in ends])
+        layer_latents = _layer_latents(sizes, z)
+        rows_in = jnp.concatenate([jnp.repeat(e.z_in, len(e.z_out), axis=0) for e in layer_latents])
+        rows_out = jnp.concatenate([jnp.tile(e.z_out, (len(e.z_in), 1)) for e in layer_latents])
         covariance = kernel(rows_in, rows_in) * kernel(rows_out, rows_out)
         return np.asarray(covariance + weight_noise**2 * jnp.eye(len(rows_in)))
 
@@ -85,11 +85,11 @@ def draw_functions(
     if layer_scales.shape != (len(sizes) - 1,):
         raise ValueError(f"scales: expected {len(sizes) - 1} numbers, one a layer; got {layer_scales.size}.")
     with compilation_cache(), jax.enable_x64(True):
-        ends, inputs = _ends(sizes, z), jnp.asarray(x)
+        layer_latents, inputs = _layer_latents(sizes, z), jnp.asarray(x)
         roots = (
             jnp.ones((1, 1)) if aux is None else _root(aux, inputs),
-            _root(kernel, jnp.concatenate([e.z_in for e in ends])),
-            _root(kernel, jnp.concatenate([e.z_out for e in ends])),
+            _root(kernel, jnp.concatenate([e.z_in for e in layer_latents])),
+            _root(kernel, jnp.concatenate([e.z_out for e in layer_latents])),
         )
         keys = jax.random.split(jax.random.key(random_state), num_functions)
         return np.asarray(_functions(network, roots, jnp.asarray(layer_scales), weight_noise, inputs, keys))
@@ -127,15 +127,15 @@ def _root(kernel: Kernel, points: jax.Array) -> jax.Array:
 
 def _blocks(f: jax.Array, network: Dense, scales: jax.Array) -> list[jax.Array]:
     """Cut every layer's own block out of the grid over all units."""
-    wires = network.wires
-    rows = np.cumsum([0, *[len(w.inputs) for w in wires]])
-    columns = np.cumsum([0, *[len(w.outputs) for w in wires]])
-    return [f[:, rows[l] : rows[l + 1], columns[l] : columns[l + 1]] * scales[l] for l in range(len(wires))]
+    weight_layers = network.weight_layers
+    rows = np.cumsum([0, *[len(w.inputs) for w in weight_layers]])
+    columns = np.cumsum([0, *[len(w.outputs) for w in weight_layers]])
+    return [f[:, rows[l] : rows[l + 1], columns[l] : columns[l + 1]] * scales[l] for l in range(len(weight_layers))]
 
 
-def _ends(sizes: Sequence[int], z: np.ndarray) -> list[Ends]:
-    wires = Dense(sizes).wires
-    return [Ends(jnp.asarray(z[list(w.inputs)]), jnp.asarray(z[list(w.outputs)]), w) for w in wires]
+def _layer_latents(sizes: Sequence[int], z: np.ndarray) -> list[LayerLatents]:
+    weight_layers = Dense(sizes).weight_layers
+    return [LayerLatents(jnp.asarray(z[list(w.inputs)]), jnp.asarray(z[list(w.outputs)]), w) for w in weight_layers]
 
 
 def _checked_latents(sizes: Sequence[int], latents: np.ndarray) -> np.ndarray:

@@ -10,19 +10,19 @@ from collections.abc import Callable
 import numpy as np
 
 from metaprior.active.batch import Choice, greedy_classes, greedy_covariance, with_draws
-from metaprior.metrics import Answers
-from metaprior.prediction import Predictive
+from metaprior.metrics import PredictiveDistribution
+from metaprior.predictive.draws import Predictive
 
 #: A number a row, larger where an answer is worth more.
-Acquisition = Callable[[Answers], np.ndarray]
+Acquisition = Callable[[PredictiveDistribution], np.ndarray]
 
 
-def entropy(predictive: Answers) -> np.ndarray:
+def entropy(predictive: PredictiveDistribution) -> np.ndarray:
     """Return H[y | x] in nats: where the answer is least known, be it for noise or for want of data."""
     return predictive.entropy
 
 
-def variance(predictive: Answers) -> np.ndarray:
+def variance(predictive: PredictiveDistribution) -> np.ndarray:
     """Return the epistemic variance, the part of var[y | x] that more data would remove; summed over outputs, classes.
 
     Of an estimator from elsewhere, which does not tell the parts, it is all of the variance.
@@ -36,7 +36,7 @@ def variance(predictive: Answers) -> np.ndarray:
     return values.reshape(len(values), -1).sum(axis=1)
 
 
-def mutual_information(predictive: Answers) -> np.ndarray:
+def mutual_information(predictive: PredictiveDistribution) -> np.ndarray:
     """Return I[y; f | x] in nats (BALD): how much an answer would tell of the function."""
     return with_draws(predictive, "mutual_information").mutual_information
 
@@ -53,7 +53,9 @@ NAMES = (*POINTWISE, "joint_information", "random")
 NEED_DRAWS = ("mutual_information", "joint_information")
 
 
-def choose(acquisition: str | Acquisition, predictive: Answers, num_queries: int, rng: np.random.Generator) -> Choice:
+def choose(
+    acquisition: str | Acquisition, predictive: PredictiveDistribution, num_queries: int, rng: np.random.Generator
+) -> Choice:
     """Choose rows.
 
     Parameters

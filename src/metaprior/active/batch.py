@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from scipy.special import entr
 
-from metaprior.metrics import Answers
-from metaprior.prediction import CHUNK_ROWS, Predictive
+from metaprior.metrics import PredictiveDistribution
+from metaprior.predictive.draws import CHUNK_ROWS, Predictive
 
 #: Most sets of answers to a batch of classes that are followed: all of them up to here, a sample beyond.
 NUM_CONFIGURATIONS = 1024
@@ -28,7 +28,7 @@ class Choice(NamedTuple):
     values: np.ndarray
 
 
-def with_draws(predictive: Answers, name: str) -> Predictive:
+def with_draws(predictive: PredictiveDistribution, name: str) -> Predictive:
     """Return the distribution where it mixes function draws; an error where none tell what is not known."""
     if not isinstance(predictive, Predictive):
         raise TypeError(
@@ -63,7 +63,7 @@ def _greedy(
 # --- targets that have an order ---------------------------------------------------
 
 
-def greedy_covariance(predictive: Answers, num_queries: int) -> Choice:
+def greedy_covariance(predictive: PredictiveDistribution, num_queries: int) -> Choice:
     """Choose rows by the covariance of the function between them: for regression.
 
     The function's values are taken as jointly Gaussian, with correlations from the draws and with the variances of
@@ -122,7 +122,7 @@ def _columns(values: np.ndarray) -> np.ndarray:
 
 
 def greedy_classes(
-    predictive: Answers,
+    predictive: PredictiveDistribution,
     num_queries: int,
     rng: np.random.Generator,
     *,

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from metaprior.answers import answer_of, own_answer
+from metaprior.decisions.warm_start import RefittedModel
 from metaprior.estimators.checks import is_whole
-from metaprior.metrics import Answers, accuracy, rmse
-from metaprior.refitting import RefittedModel
+from metaprior.metrics import PredictiveDistribution, accuracy, rmse
+from metaprior.predictive.from_sklearn import answer_of, own_answer
 
 
 class Learner:
@@ -36,7 +36,7 @@ class Learner:
         """The last fit."""
         return self.refitted.fitted
 
-    def predictive(self, X: np.ndarray) -> Answers:
+    def predictive(self, X: np.ndarray) -> PredictiveDistribution:
         """Return what the last fit says of rows."""
         return self.answer(self.model, X)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaprior.loops import needed_pandas
+from metaprior.decisions.records import needed_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,10 +19,10 @@ from metaprior.active.batch import Choice
 from metaprior.active.checks import checked_oracle, checked_pair, checked_rows, checked_targets
 from metaprior.active.learner import Learner
 from metaprior.active.ledger import Ledger
+from metaprior.decisions.records import needed_pandas, read_loop, refuse_to_replace, write_loop
+from metaprior.decisions.warm_start import RefittedModel
 from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.progress import new_bar
-from metaprior.loops import needed_pandas, read_loop, refuse_to_replace, write_loop
-from metaprior.refitting import RefittedModel
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,7 +2,7 @@
 
 The model of rewards is one regressor on the context and the one-hot arm: arms share what they have in common, and one
 draw of it decides all arms at a context. It is fitted every `refit_every` rounds, afresh when they have doubled and
-warm in between (`metaprior.refitting`); before the first fit arms are chosen at random.
+warm in between (`metaprior.decisions.warm_start`); before the first fit arms are chosen at random.
 """
 
 import os
@@ -13,10 +13,10 @@ from scipy.spatial.distance import pdist
 
 from metaprior import kernels
 from metaprior.bandit.policies import POLICIES, model_rows
+from metaprior.decisions.records import history_frame, read_loop, refuse_to_replace, write_loop
+from metaprior.decisions.warm_start import RefittedModel
 from metaprior.estimators import MetaGPRegressor
 from metaprior.estimators.checks import expect, is_number, is_whole
-from metaprior.loops import history_frame, read_loop, refuse_to_replace, write_loop
-from metaprior.refitting import RefittedModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ def default_reward_model(contexts: np.ndarray, num_arms: int) -> MetaGPRegressor
         input_kernel=of_context * of_arm,
         max_iter=FIRST_ITER,
         batch_size=BATCH_SIZE,
-        num_train_draws=NUM_TRAIN_DRAWS,
+        n_train_draws=NUM_TRAIN_DRAWS,
     )
 
 

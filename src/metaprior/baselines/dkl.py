@@ -10,6 +10,7 @@ from metaprior.baselines.map import PointEstimator, PointRegressorPart
 from metaprior.estimators.base import Problem, VariationalEstimator, expect_auto_or_whole
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.metagp import JITTER
+from metaprior.estimators.renamed import accepts_old_names
 from metaprior.inference import Fit
 from metaprior.kernels import Kernel
 from metaprior.networks import Dense
@@ -25,7 +26,7 @@ class DKLEstimator(PointEstimator, VariationalEstimator):
 
     _: KW_ONLY
     kernel: Kernel | str | None = None
-    num_inducing: int | str = "auto"
+    n_inducing: int | str = "auto"
 
     def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
         kernel = kernels.RBF() if self.kernel is None else kernels.named(self.kernel, "kernel")
@@ -34,7 +35,7 @@ class DKLEstimator(PointEstimator, VariationalEstimator):
         return DeepKernel.initial(
             network,
             kernel,
-            min(50, len(problem.x)) if self.num_inducing == "auto" else int(self.num_inducing),
+            min(50, len(problem.x)) if self.n_inducing == "auto" else int(self.n_inducing),
             problem.x_unit,
             rng,
             prior_scale=float(self.prior_scale),
@@ -43,7 +44,7 @@ class DKLEstimator(PointEstimator, VariationalEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        expect_auto_or_whole("num_inducing", self.num_inducing)
+        expect_auto_or_whole("n_inducing", self.n_inducing)
 
     def _keep(self, fit: Fit, seed: int) -> None:
         super()._keep(fit, seed)
@@ -69,6 +70,7 @@ class DKLEstimator(PointEstimator, VariationalEstimator):
                 return
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class DKLRegressor(PointRegressorPart, DKLEstimator):
     """Regression by sparse variational GPs on the features of a network, trained together.
@@ -81,13 +83,14 @@ class DKLRegressor(PointRegressorPart, DKLEstimator):
     ----------
     kernel : Kernel or str, default=None
         Kernel on the features (None: RBF); every output has its own hyper-parameters.
-    num_inducing : int or "auto", default="auto"
+    n_inducing : int or "auto", default="auto"
         Inducing points an output; "auto" is 50, or as many as there are rows.
     prior_scale : float, default=1.0
         Standard deviation of the Gaussian prior of the network's weights.
     """
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class DKLClassifier(ClassifierPart, DKLEstimator):
     """Classification by sparse variational GPs, one a class, on the features of a network; see `DKLRegressor`."""

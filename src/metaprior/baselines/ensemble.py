@@ -7,9 +7,10 @@ import numpy as np
 
 from metaprior.baselines.map import MAPEstimator, PointRegressorPart
 from metaprior.baselines.members import MembersEstimator
-from metaprior.estimators.checkpoints import Place
 from metaprior.estimators.classifier import ClassifierPart
+from metaprior.estimators.renamed import accepts_old_names
 from metaprior.inference import Fit
+from metaprior.io.checkpoints import CheckpointConfig
 from metaprior.likelihoods import Likelihood
 from metaprior.model import Model
 
@@ -19,7 +20,7 @@ class EnsembleEstimator(MembersEstimator, MAPEstimator):
     """The machinery of both estimators; see `EnsembleRegressor`."""
 
     _: KW_ONLY
-    num_members: int = 5
+    n_members: int = 5
 
     @property
     def _is_one_run(self) -> bool:
@@ -31,11 +32,11 @@ class EnsembleEstimator(MembersEstimator, MAPEstimator):
         targets: np.ndarray,
         likelihood: Likelihood,
         num_functions: int,
-        place: Place | None = None,
+        place: CheckpointConfig | None = None,
     ) -> None:
         """Train one member after another: one compiled program serves them all."""
         seed, problem = self._begun(x, targets, likelihood, num_functions)
-        seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.num_members))
+        seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.n_members))
         fits = []
         for index, own in enumerate(seeds.tolist()):
             model = self._member(index) if self._going_on() else self._started(problem, own)
@@ -43,12 +44,12 @@ class EnsembleEstimator(MembersEstimator, MAPEstimator):
         self._keep(_together(fits), seed)
 
     def _member(self, index: int) -> Model:
-        if index >= self._num_predict_draws():
-            raise ValueError("warm_start: expected the num_members of the last fit; got more.")
+        if index >= self._n_predict_draws():
+            raise ValueError("warm_start: expected the n_members of the last fit; got more.")
         return jax.tree.map(lambda leaf: leaf[index], self.model_)
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
-        return [*super()._whole_numbers(), ("num_members", 1)]
+        return [*super()._whole_numbers(), ("n_members", 1)]
 
 
 def _together(fits: list[Fit]) -> Fit:
@@ -59,12 +60,13 @@ def _together(fits: list[Fit]) -> Fit:
         jax.tree.map(lambda *leaves: np.stack(leaves), *[fit.model for fit in fits]),
         history,
         max(fit.num_steps for fit in fits),
-        sum(fit.retreats for fit in fits),
+        sum(fit.roll_backs for fit in fits),
         max(fit.jitter for fit in fits),
         all(fit.converged for fit in fits),
     )
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class EnsembleRegressor(PointRegressorPart, EnsembleEstimator):
     """Regression by an ensemble of networks with point weights.
@@ -74,11 +76,12 @@ class EnsembleRegressor(PointRegressorPart, EnsembleEstimator):
 
     Parameters
     ----------
-    num_members : int, default=5
+    n_members : int, default=5
         Networks in the ensemble.
     """
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class EnsembleClassifier(ClassifierPart, EnsembleEstimator):
     """Classification by an ensemble of networks with point weights; see `EnsembleRegressor`."""

@@ -15,15 +15,16 @@ from sklearn.utils.validation import check_random_state
 
 from metaprior import kernels
 from metaprior.baselines.evidence import Evidence, Hypers, conditioned, maximised
-from metaprior.baselines.gaussian import GaussianFunctions, GaussianPredictive
 from metaprior.estimators.base import Estimator
-from metaprior.estimators.checkpoints import Place, refuse_place
 from metaprior.estimators.checks import expect, is_whole, standard_units
 from metaprior.estimators.data_kernel import for_standardised
 from metaprior.estimators.regressor import GaussianRegressorPart
+from metaprior.estimators.renamed import accepts_old_names
+from metaprior.io.checkpoints import CheckpointConfig, refuse_checkpoint
 from metaprior.kernels import Kernel, Scaled
 from metaprior.likelihoods import Gaussian, Likelihood
-from metaprior.prediction import CHUNK_ROWS
+from metaprior.predictive.draws import CHUNK_ROWS
+from metaprior.predictive.gaussian import GaussianFunctions, GaussianPredictive
 
 #: Rows beyond which a fit takes long, and beyond which a fit, or a draw over so many rows, is refused.
 MANY_ROWS, MOST_ROWS = 5_000, 20_000
@@ -31,6 +32,7 @@ MANY_ROWS, MOST_ROWS = 5_000, 20_000
 DRAW_JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class ExactGPRegressor(GaussianRegressorPart, Estimator):
     """Regression by an exact Gaussian process, hyper-parameters by marginal likelihood.
@@ -88,10 +90,10 @@ class ExactGPRegressor(GaussianRegressorPart, Estimator):
         targets: np.ndarray,
         likelihood: Likelihood,
         num_functions: int,
-        place: Place | None = None,
+        place: CheckpointConfig | None = None,
     ) -> None:
         self._check_parameters()
-        refuse_place(self, place)
+        refuse_checkpoint(self, place)
         _check_rows(len(x))
         assert isinstance(likelihood, Gaussian)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -15,19 +15,20 @@ from jaxtyping import Array
 from metaprior.baselines.members import MembersEstimator
 from metaprior.compilation import compiled
 from metaprior.estimators.base import Problem, as_numpy
-from metaprior.estimators.checkpoints import Checkpoint, Place, digest_of
 from metaprior.estimators.checks import expect, is_number
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.regressor import RegressorPart
+from metaprior.estimators.renamed import accepts_old_names
 from metaprior.inference import Recipe, make_data, report_jitter, train
 from metaprior.inference.nuts import Samples, Settings, effective_sample_size, require_numpyro, sample, split_rhat
+from metaprior.io.checkpoints import Checkpoint, CheckpointConfig, digest_of
 from metaprior.kernels import RBF, Kernel, named
 from metaprior.likelihoods import Likelihood
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.noise import make_key
-from metaprior.prediction import FunctionDraws
+from metaprior.predictive.draws import FunctionDraws
+from metaprior.random import make_key
 from metaprior.weights import HierarchicalMetaGP, Point, WeightModel
 
 #: Steps of the optimiser before a chain begins: a chain from a random start spends its warm-up on the way.
@@ -57,12 +58,12 @@ class HMCEstimator(MembersEstimator):
     latent_dim: int = 2
     weight_kernel: Kernel | str | None = None
     input_kernel: Kernel | str | None = None
-    num_warmup: int = 500
-    num_samples: int = 500
-    num_chains: int = 4
+    n_warmup: int = 500
+    n_samples: int = 500
+    n_chains: int = 4
     target_accept: float = 0.8
     max_tree_depth: int = 10
-    num_predict_draws: int = 400
+    n_predict_draws: int = 400
     dtype: str = "float64"
 
     def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
@@ -84,39 +85,39 @@ class HMCEstimator(MembersEstimator):
         targets: np.ndarray,
         likelihood: Likelihood,
         num_functions: int,
-        place: Place | None = None,
+        place: CheckpointConfig | None = None,
     ) -> None:
         """Sample: every chain from its own random start, moved uphill a little."""
         require_numpyro()
         seed, problem = self._begun(x, targets, likelihood, num_functions)
-        seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.num_chains)).tolist()
+        seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.n_chains)).tolist()
         settings = Settings(
-            int(self.num_warmup), int(self.num_samples), float(self.target_accept), int(self.max_tree_depth)
+            int(self.n_warmup), int(self.n_samples), float(self.target_accept), int(self.max_tree_depth)
         )
         with self._computing():
             data = make_data(problem.x_unit, targets, dtype=np.dtype(self.dtype).type)
             recipe = Recipe(num_steps=START_STEPS, learning_rate=0.01, kl_starts=-1.0, kl_full=0.0)
             models = [self._started(problem, own) for own in seeds]
-            keeper = None if place is None else Checkpoint(place, digest_of(models, data, settings, (), seed))
+            checkpoint_store = None if place is None else Checkpoint(place, digest_of(models, data, settings, (), seed))
             starts = [
                 train(model, data, make_key(own), recipe=recipe).model for model, own in zip(models, seeds, strict=True)
             ]
             with progress_bar(self.verbose) as listener:
-                samples = sample(starts, data, make_key(seed), settings, listener, keeper)
+                samples = sample(starts, data, make_key(seed), settings, listener, checkpoint_store)
         self._keep_samples(samples, seed, problem.x_unit)
 
     def _keep_samples(self, samples: Samples, seed: int, x_unit: np.ndarray) -> None:
         chains, length = samples.log_joint.shape
         flat = jax.tree.map(lambda leaf: leaf.reshape(chains * length, *leaf.shape[2:]), samples.model)
         self.log_joint_history_ = samples.log_joint
-        self.num_divergences_ = samples.num_divergences
-        self.n_iter_ = int(self.num_warmup) + length
+        self.n_divergences_ = samples.num_divergences
+        self.n_iter_ = int(self.n_warmup) + length
         self.draw_key_ = np.array([seed, 0], np.uint32)
         self._diagnose(flat, x_unit, chains)
         with self._computing():
             report_jitter(flat.weights, float(np.max(jitter_of_each(flat.weights))))
         # evenly spaced over all chains: what predictions mix
-        chosen = np.linspace(0, chains * length - 1, min(int(self.num_predict_draws), chains * length)).round()
+        chosen = np.linspace(0, chains * length - 1, min(int(self.n_predict_draws), chains * length)).round()
         self.model_ = as_numpy(jax.tree.map(lambda leaf: leaf[chosen.astype(int)], flat))
 
     def _diagnose(self, flat: Model, x_unit: np.ndarray, chains: int) -> None:
@@ -133,14 +134,14 @@ class HMCEstimator(MembersEstimator):
         if not (self.rhat_ <= POOR_RHAT and self.ess_ >= POOR_ESS):
             warnings.warn(
                 f"the chains mix poorly: R-hat {self.rhat_:.3f} (good: at most {POOR_RHAT}), effective sample size "
-                f"{self.ess_:.0f} (good: at least {POOR_ESS}), {self.num_divergences_} divergent transitions; raise "
-                "num_warmup and num_samples, or target_accept where transitions diverge.",
+                f"{self.ess_:.0f} (good: at least {POOR_ESS}), {self.n_divergences_} divergent transitions; raise "
+                "n_warmup and n_samples, or target_accept where transitions diverge.",
                 PoorMixing,
                 stacklevel=5,
             )
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
-        lowest = {"num_warmup": 1, "num_samples": 1, "num_chains": 1, "max_tree_depth": 1, "num_predict_draws": 2}
+        lowest = {"n_warmup": 1, "n_samples": 1, "n_chains": 1, "max_tree_depth": 1, "n_predict_draws": 2}
         return [*super()._whole_numbers(), ("latent_dim", 1), *lowest.items()]
 
     def _check_parameters(self) -> None:
@@ -151,6 +152,7 @@ class HMCEstimator(MembersEstimator):
         expect("target_accept", accept, "a number between 0 and 1", is_number(accept) and 0 < accept < 1)
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class HMCRegressor(RegressorPart, HMCEstimator):
     """Regression by a network whose posterior is sampled by NUTS; needs `pip install "metaprior[hmc]"`.
@@ -166,22 +168,23 @@ class HMCRegressor(RegressorPart, HMCEstimator):
         Standard deviation of a weight under the normal prior.
     latent_dim, weight_kernel, input_kernel :
         Of the hierarchical prior, as for `metaprior.MetaGPRegressor`.
-    num_warmup, num_samples, num_chains : int, default=500, 500 and 4
+    n_warmup, n_samples, n_chains : int, default=500, 500 and 4
         Transitions of a chain before and after its step size and metric are fixed, and chains.
     target_accept : float, default=0.8
     max_tree_depth : int, default=10
-    num_predict_draws : int, default=400
+    n_predict_draws : int, default=400
         States, evenly spaced over all chains, that predictions mix.
 
     Attributes
     ----------
     rhat_, ess_ : float
         The largest split R-hat and the smallest effective sample size of the function at the data.
-    num_divergences_ : int
-    log_joint_history_ : ndarray of shape (num_chains, num_samples)
+    n_divergences_ : int
+    log_joint_history_ : ndarray of shape (n_chains, n_samples)
     """
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class HMCClassifier(ClassifierPart, HMCEstimator):
     """Classification by a network whose posterior is sampled by NUTS; see `HMCRegressor`."""

@@ -12,14 +12,15 @@ from scipy.optimize import minimize
 from metaprior.baselines.map import MAPEstimator, PointRegressorPart
 from metaprior.compilation import as_float64, in_float64
 from metaprior.estimators.base import as_numpy
-from metaprior.estimators.checkpoints import Place
 from metaprior.estimators.checks import expect
 from metaprior.estimators.classifier import ClassifierPart
+from metaprior.estimators.renamed import accepts_old_names
 from metaprior.inference import Fit
 from metaprior.inference.curvature import dense_gauss_newton, kronecker_factors
+from metaprior.io.checkpoints import CheckpointConfig
 from metaprior.likelihoods import Gaussian, Likelihood
 from metaprior.model import Model
-from metaprior.prediction import CHUNK_ROWS
+from metaprior.predictive.draws import CHUNK_ROWS
 from metaprior.weights import Laplace, Point
 from metaprior.weights.laplace import Curvature, DenseCurvature, KroneckerCurvature, Weights
 from metaprior.weights.point import product
@@ -37,7 +38,7 @@ class LaplaceEstimator(MAPEstimator):
 
     _: KW_ONLY
     structure: str = "auto"
-    num_predict_draws: int = 128
+    n_predict_draws: int = 128
 
     @property
     def _is_one_run(self) -> bool:
@@ -49,7 +50,7 @@ class LaplaceEstimator(MAPEstimator):
         targets: np.ndarray,
         likelihood: Likelihood,
         num_functions: int,
-        place: Place | None = None,
+        place: CheckpointConfig | None = None,
     ) -> None:
         """Train to the MAP weights, then measure the curvature there."""
         seed, problem = self._begun(x, targets, likelihood, num_functions)
@@ -93,11 +94,11 @@ class LaplaceEstimator(MAPEstimator):
         eigenvalues, vectors = np.linalg.eigh(total)
         return DenseCurvature(np.maximum(eigenvalues, 0), vectors, tuple(shapes[free:]), tuple(shapes[:free]))
 
-    def _num_predict_draws(self) -> int:
-        return int(self.num_predict_draws)
+    def _n_predict_draws(self) -> int:
+        return int(self.n_predict_draws)
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
-        return [*super()._whole_numbers(), ("num_predict_draws", 2)]
+        return [*super()._whole_numbers(), ("n_predict_draws", 2)]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -184,6 +185,7 @@ def _coefficients(curvature: Curvature, layers: Weights) -> np.ndarray:
     return np.asarray(transpose(list(layers))[0])
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class LaplaceRegressor(PointRegressorPart, LaplaceEstimator):
     """Regression by a network with a linearised Laplace posterior around its MAP weights.
@@ -209,6 +211,7 @@ class LaplaceRegressor(PointRegressorPart, LaplaceEstimator):
     """
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class LaplaceClassifier(ClassifierPart, LaplaceEstimator):
     """Classification by a network with a linearised Laplace posterior; see `LaplaceRegressor`."""

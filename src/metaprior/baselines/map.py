@@ -8,6 +8,7 @@ from metaprior.estimators.base import Problem, TrainedEstimator
 from metaprior.estimators.checks import expect, is_number
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.regressor import RegressorPart
+from metaprior.estimators.renamed import accepts_old_names
 from metaprior.inference import Recipe
 from metaprior.networks import Dense
 from metaprior.weights import Point, WeightModel
@@ -90,6 +91,7 @@ def is_positive(value: object) -> bool:
     return is_number(value) and value > 0  # type: ignore[operator]
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class MAPRegressor(PointRegressorPart, MAPEstimator):
     """Regression by a network with point weights under a Gaussian prior.
@@ -117,6 +119,7 @@ class MAPRegressor(PointRegressorPart, MAPEstimator):
     """
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class MAPClassifier(ClassifierPart, MAPEstimator):
     """Classification by a network with point weights under a Gaussian prior; see `MAPRegressor`."""

@@ -8,6 +8,7 @@ from metaprior.baselines.measured_noise import MeasuredNoisePart
 from metaprior.estimators.base import Problem, VariationalEstimator
 from metaprior.estimators.checks import expect
 from metaprior.estimators.classifier import ClassifierPart
+from metaprior.estimators.renamed import accepts_old_names
 from metaprior.networks import Dense
 from metaprior.weights import MetaNN, WeightModel
 
@@ -38,6 +39,7 @@ class MetaNNEstimator(VariationalEstimator):
         expect("weight_noise", noise, f"one of {NOISES}", isinstance(noise, str) and noise in NOISES)
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class MetaNNRegressor(MeasuredNoisePart, MetaNNEstimator):
     """Regression by a network whose weights come from a small network on their codes.
@@ -57,6 +59,7 @@ class MetaNNRegressor(MeasuredNoisePart, MetaNNEstimator):
     """
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class MetaNNClassifier(ClassifierPart, MetaNNEstimator):
     """Classification by a network whose weights come from a small network on their codes; see `MetaNNRegressor`."""

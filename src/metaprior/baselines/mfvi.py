@@ -8,6 +8,7 @@ from metaprior.baselines.map import NormalPriorEstimator
 from metaprior.baselines.measured_noise import MeasuredNoisePart
 from metaprior.estimators.base import Problem, VariationalEstimator
 from metaprior.estimators.classifier import ClassifierPart
+from metaprior.estimators.renamed import accepts_old_names
 from metaprior.networks import Dense
 from metaprior.weights import MeanField, WeightModel
 
@@ -22,6 +23,7 @@ class MFVIEstimator(NormalPriorEstimator, VariationalEstimator):
         return MeanField.initial(network, rng, float(self.prior_scale))
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class MFVIRegressor(MeasuredNoisePart, MFVIEstimator):
     """Regression by a Bayesian network with a mean-field Gaussian posterior.
@@ -39,6 +41,7 @@ class MFVIRegressor(MeasuredNoisePart, MFVIEstimator):
     """
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class MFVIClassifier(ClassifierPart, MFVIEstimator):
     """Classification by a Bayesian network with a mean-field Gaussian posterior; see `MFVIRegressor`."""

@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import Kernel as ScikitKernel
 
 from metaprior.compilation import compiled, in_float64
 from metaprior.kernels import Kernel
-from metaprior.leaves import Leaf
+from metaprior.types import Leaf
 
 #: Bounds of a hyper-parameter that has none of its own, in standardised units.
 LOWEST, HIGHEST = 1e-5, 1e5

@@ -20,7 +20,7 @@ def described(model: "TableModel") -> dict[str, Any]:
         "ignored": list(schema.ignored),
         "features": schema.features(),
         "network": list(estimator.model_.network.sizes),
-        "weights": sum(wire.num_weights for wire in estimator.model_.network.wires),
+        "weights": sum(weight_layer.num_weights for weight_layer in estimator.model_.network.weight_layers),
         "input_kernel": None if kernel is None else " ".join(repr(kernel).split()),
         **model.summary,
     }

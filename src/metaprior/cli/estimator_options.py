@@ -21,7 +21,7 @@ PARAMETERS = (
     "max_iter",
     "batch_size",
     "learning_rate_init",
-    "num_inducing",
+    "n_inducing",
     "random_state",
 )
 
@@ -39,7 +39,7 @@ def add_estimator(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--hidden", type=_sizes, metavar="N,N", help="units of the hidden layers; default: 50")
     group.add_argument("--activation", choices=ACTIVATIONS, help="default: tanh")
     group.add_argument("--likelihood", choices=LIKELIHOODS, help="regression: the noise; default: gaussian")
-    group.add_argument("--num-inducing", type=int, metavar="N", help="inducing codes; default: 50")
+    group.add_argument("--n-inducing", "--num-inducing", type=int, metavar="N", help="inducing codes; default: 50")
     group = parser.add_argument_group("training")
     group.add_argument("--max-iter", type=int, metavar="N", help="steps; default: 3000")
     group.add_argument("--batch-size", type=int, metavar="N", help="rows of a step; default: all up to 512, then 256")
@@ -60,6 +60,7 @@ def add_estimator(parser: argparse.ArgumentParser) -> None:
 def estimator_of(args: argparse.Namespace, schema: "Schema") -> Any:
     """Return the estimator that the options describe, for the task of a table."""
     from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
+    from metaprior.io.renamed import present_parameters
 
     is_regression = schema.target.task == "regression"
     if args.likelihood is not None and not is_regression:
@@ -69,7 +70,7 @@ def estimator_of(args: argparse.Namespace, schema: "Schema") -> Any:
     if args.hidden is not None:
         params["hidden_layer_sizes"] = args.hidden
     cls = MetaGPRegressor if is_regression else MetaGPClassifier
-    others = dict(args.set)
+    others = present_parameters(dict(args.set))
     unknown = sorted(set(others) - set(cls().get_params()))
     if unknown:
         raise UsageError(f"--set: {cls.__name__} has no parameter {unknown[0]!r}; it has {sorted(cls().get_params())}")

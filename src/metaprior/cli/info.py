@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Result:
     """Read the file and describe it."""
-    from metaprior.saving import load, origin
+    from metaprior.io.saving import load, origin
     from metaprior.tables.model import TableModel
 
     model = load(args.model)

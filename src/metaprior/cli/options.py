@@ -51,7 +51,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def loaded(path: str) -> "TableModel":
     """Return the model of a file; an error where it knows nothing of tables."""
-    from metaprior.saving import load
+    from metaprior.io.saving import load
     from metaprior.tables.model import TableModel
 
     model = load(path)

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import numpy as np
@@ -22,19 +22,20 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from metaprior.compilation import compilation_cache, drop_programs_when_many
-from metaprior.estimators.checkpoints import Checkpoint, Place, digest_of
 from metaprior.estimators.checks import expect, is_number, is_whole, standard_units, text_columns
 from metaprior.estimators.phases import Phase, joined_fits, usual_phase
 from metaprior.estimators.progress import progress_bar
+from metaprior.estimators.renamed import without_old_names
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore, as_numpy, hold_out
-from metaprior.inference import Data, Draws, Fit, Recipe, Settling, make_data, row_mesh, train
+from metaprior.inference import Data, Fit, Recipe, Settling, StepConfig, make_data, row_mesh, train
+from metaprior.io.checkpoints import Checkpoint, CheckpointConfig, digest_of
+from metaprior.io.saving import save
 from metaprior.likelihoods import Likelihood
 from metaprior.likelihoods.gaussian import NOISE_HOLD
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.noise import make_key
-from metaprior.prediction import FunctionDraws, Predictive
-from metaprior.saving import save
+from metaprior.predictive.draws import FunctionDraws, Predictive
+from metaprior.random import make_key
 from metaprior.weights import WeightModel
 
 #: Noise at the start, in standard deviations of the target: small, so that the signal is learned first.
@@ -78,7 +79,7 @@ class Estimator(BaseEstimator, abc.ABC):
         targets: np.ndarray,
         likelihood: Likelihood,
         num_functions: int,
-        place: Place | None = None,
+        place: CheckpointConfig | None = None,
     ) -> None:
         """Fit to raw inputs and (standardised) targets; a `place` keeps checkpoints."""
 
@@ -126,6 +127,10 @@ class Estimator(BaseEstimator, abc.ABC):
         for name, value in state.items():
             setattr(self, name, value)
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, by their present names or, for one release, their old ones."""
+        return super().set_params(**without_old_names(params))
+
     def predict_distribution(self, X: Any) -> Predictive:
         """Return the predictive distribution at X: mean, variances, quantiles, entropy, log density, draws.
 
@@ -172,7 +177,7 @@ class NetworkEstimator(Estimator):
     hidden_layer_sizes: Sequence[int] = (50,)
     activation: str | Callable = "tanh"
     _: KW_ONLY
-    input_units: str = "columns"
+    input_scaling: str = "per_column"
     dtype: str = "float32"
     random_state: int | np.random.RandomState | None = None
     verbose: bool | int = False
@@ -199,7 +204,7 @@ class NetworkEstimator(Estimator):
 
     def _units_of(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the offset and the scale of every column: its own, or those of all values together."""
-        if self.input_units == "columns":
+        if self.input_scaling == "per_column":
             return standard_units(x)
         offset, scale = standard_units(x.reshape(-1, 1))
         return np.repeat(offset, x.shape[1]), np.repeat(scale, x.shape[1])
@@ -224,7 +229,7 @@ class NetworkEstimator(Estimator):
             if got != expected:
                 raise ValueError(f"warm_start: expected {expected} {what}, as in the last fit; got {got}.")
 
-    def _num_predict_draws(self) -> int:
+    def _n_predict_draws(self) -> int:
         """Return how many draws predictions mix: one, where the weights are a point."""
         return 1
 
@@ -232,7 +237,7 @@ class NetworkEstimator(Estimator):
         return FunctionDraws(self.model_, key, num_draws, self._in_units(X), joint=joint)
 
     def _answer(self, X: np.ndarray) -> Predictive:
-        return self._predictive(self._function_draws(X, self._num_predict_draws(), self.draw_key_))
+        return self._predictive(self._function_draws(X, self._n_predict_draws(), self.draw_key_))
 
     def _sampled(self, X: np.ndarray, n_samples: int, seed: int) -> np.ndarray:
         key = np.array([seed, 1], np.uint32)
@@ -275,7 +280,8 @@ class NetworkEstimator(Estimator):
             expect(name, value, f"a whole number of at least {lowest}", is_whole(value) and value >= lowest)
         known = self._known_dtypes()
         expect("dtype", self.dtype, " or ".join(f"'{name}'" for name in known), self.dtype in known)
-        expect("input_units", self.input_units, "'columns' or 'together'", self.input_units in ("columns", "together"))
+        known_scaling = self.input_scaling in ("per_column", "joint")
+        expect("input_scaling", self.input_scaling, "'per_column' or 'joint'", known_scaling)
 
 
 class Job(NamedTuple):
@@ -313,7 +319,7 @@ class TrainedEstimator(NetworkEstimator):
         targets: np.ndarray,
         likelihood: Likelihood,
         num_functions: int,
-        place: Place | None = None,
+        place: CheckpointConfig | None = None,
     ) -> None:
         """Build or continue a model and train it."""
         seed, problem = self._begun(x, targets, likelihood, num_functions)
@@ -343,9 +349,9 @@ class TrainedEstimator(NetworkEstimator):
         """Return Adam's step size."""
         return float(self.learning_rate_init)
 
-    def _draws_a_step(self, num_rows: int) -> Draws:
+    def _draws_a_step(self, num_rows: int) -> StepConfig:
         """Return how many rows and draws a step takes."""
-        return Draws(self._batch_size(num_rows), 1, 1)
+        return StepConfig(self._batch_size(num_rows), 1, 1)
 
     def _phases(self, model: Model, problem: Problem, seed: int) -> list[Phase]:
         """Return the phases of a fit, in their order."""
@@ -356,7 +362,7 @@ class TrainedEstimator(NetworkEstimator):
         model: Model,
         problem: Problem,
         seed: int,
-        place: Place | None = None,
+        place: CheckpointConfig | None = None,
         phases: Sequence[Phase] | None = None,
     ) -> Fit:
         phases = self._phases(model, problem, seed) if phases is None else phases
@@ -369,7 +375,7 @@ class TrainedEstimator(NetworkEstimator):
                 fits.append(self._trained_phase(phase, Job(model, [], data, stop_when, seed), draws, own))
         return self._with_rows(joined_fits(fits), data)
 
-    def _trained_phase(self, phase: Phase, job: Job, draws: Draws, place: Place | None) -> Fit:
+    def _trained_phase(self, phase: Phase, job: Job, draws: StepConfig, place: CheckpointConfig | None) -> Fit:
         begins = None if place is None else digest_of(job.model, job.data, phase.recipe, draws, job.seed)
         with progress_bar(self.verbose) as listener:
             return train(
@@ -382,7 +388,7 @@ class TrainedEstimator(NetworkEstimator):
                 listener=listener,
                 stop_when=job.stop_when,
                 mesh=self._mesh(),
-                keeper=None if place is None or begins is None else Checkpoint(place, begins),
+                checkpoint_store=None if place is None or begins is None else Checkpoint(place, begins),
                 settling=phase.settling,
             )
 
@@ -462,17 +468,17 @@ class VariationalEstimator(TrainedEstimator):
     """A network whose weights have a posterior that is drawn from, in training and in prediction."""
 
     _: KW_ONLY
-    num_train_draws: int = NUM_TRAIN_DRAWS
-    num_predict_draws: int = 128
+    n_train_draws: int = NUM_TRAIN_DRAWS
+    n_predict_draws: int = 128
 
-    def _draws_a_step(self, num_rows: int) -> Draws:
-        return Draws(self._batch_size(num_rows), int(self.num_train_draws), 1)
+    def _draws_a_step(self, num_rows: int) -> StepConfig:
+        return StepConfig(self._batch_size(num_rows), int(self.n_train_draws), 1)
 
-    def _num_predict_draws(self) -> int:
-        return int(self.num_predict_draws)
+    def _n_predict_draws(self) -> int:
+        return int(self.n_predict_draws)
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
-        return [*super()._whole_numbers(), ("num_train_draws", 1), ("num_predict_draws", 2)]
+        return [*super()._whole_numbers(), ("n_train_draws", 1), ("n_predict_draws", 2)]
 
 
 def expect_auto_or_whole(name: str, value: object) -> None:

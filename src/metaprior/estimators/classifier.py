@@ -9,10 +9,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from metaprior.estimators.base import Estimator
-from metaprior.estimators.checkpoints import make_place
-from metaprior.integrated_prediction import predictive_of
+from metaprior.io.checkpoints import checkpoint_config
 from metaprior.likelihoods import Bernoulli, Categorical, Likelihood
-from metaprior.prediction import FunctionDraws, Predictive
+from metaprior.predictive.draws import FunctionDraws, Predictive
+from metaprior.predictive.integrated import predictive_of
 
 
 class ClassifierPart(ClassifierMixin, Estimator):
@@ -38,7 +38,7 @@ class ClassifierPart(ClassifierMixin, Estimator):
         -------
         self
         """
-        place = make_place(checkpoint, every)
+        place = checkpoint_config(checkpoint, every)
         self._fit(*self._taken(X, y), place)
         return self
 

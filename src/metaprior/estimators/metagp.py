@@ -10,25 +10,26 @@ import numpy as np
 
 from metaprior import kernels
 from metaprior.estimators.base import NUM_TRAIN_DRAWS, Problem, VariationalEstimator, expect_auto_or_whole
-from metaprior.estimators.checkpoints import Place
 from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.classifier import ClassifierPart
 from metaprior.estimators.data_kernel import START_LENGTHSCALE, input_kernel_for
 from metaprior.estimators.phases import COARSE_FROM, COARSE_ROWS, Phase, coarse_to_fine
 from metaprior.estimators.regime import REGIMES, chosen_regime, initial_output
 from metaprior.estimators.regressor import RegressorPart
+from metaprior.estimators.renamed import accepts_old_names
 from metaprior.estimators.together import trained_together
 from metaprior.hypers import HyperPosterior
-from metaprior.inference import ALL_AT_ONCE, Batch, Data, Draws, Fit, Recipe, Settling
+from metaprior.inference import ALL_AT_ONCE, Batch, Data, Fit, Recipe, Settling, StepConfig
 from metaprior.inputs import Projection
-from metaprior.integrated_prediction import FUNCTIONS_PER_DRAW, IntegratedDraws
+from metaprior.io.checkpoints import CheckpointConfig
 from metaprior.kernels import Kernel
 from metaprior.likelihoods import Likelihood
-from metaprior.mapping import FITC, Anchored, Conditional, Diag, conditional_named
 from metaprior.model import Model, release_times
-from metaprior.networks import Dense, Wire
+from metaprior.networks import Dense, WeightLayer
 from metaprior.output_layer import Exact
-from metaprior.prediction import FunctionDraws
+from metaprior.predictive.draws import FunctionDraws
+from metaprior.predictive.integrated import FUNCTIONS_PER_DRAW, IntegratedDraws
+from metaprior.weight_gp import FITC, Anchored, Conditional, Diag, conditional_named
 from metaprior.weights import MetaGP, MetaGPSpec, WeightModel, initial_metagp, initial_mixed, metagp_of
 from metaprior.weights.start import layer_groups
 
@@ -62,22 +63,22 @@ class MetaGPEstimator(VariationalEstimator):
 
     _: KW_ONLY
     latent_dim: int = 2
-    num_inducing: int | str = "auto"
+    n_inducing: int | str = "auto"
     weight_kernel: Kernel | str | tuple | None = None
     input_kernel: Kernel | str | None = None
-    mapping: str = "auto"
+    weight_gp: str = "auto"
     conditional: str | Conditional = "pathwise"
     input_projection: int | Projection | None = None
     local_layers: Sequence[int] | None = None
     mean_field_layers: Sequence[int] | None = None
     residual_layers: Sequence[int] | str | None = None
     heteroscedastic_weights: bool = False
-    num_weight_draws: int = 1
+    n_weight_draws: int = 1
     n_restarts: int = 0
     output_layer: str = "auto"
-    num_inducing_rows: int | str = "auto"
+    n_inducing_rows: int | str = "auto"
     uncertain_hypers: bool | str = "auto"
-    num_train_draws: int | str = "auto"  # type: ignore[assignment]
+    n_train_draws: int | str = "auto"  # type: ignore[assignment]
     learning_rate_init: float | str = "auto"  # type: ignore[assignment]
     dtype: str = "auto"
 
@@ -102,7 +103,7 @@ class MetaGPEstimator(VariationalEstimator):
         regime = self._regime(len(problem.x), problem.num_functions)
         rng = np.random.default_rng([seed, 2])
         separable = metagp_of(model.weights).has_separable_output
-        output = initial_output(regime, problem, self.num_inducing_rows, JITTER[self._float_type], rng, separable)
+        output = initial_output(regime, problem, self.n_inducing_rows, JITTER[self._float_type], rng, separable)
         model = dataclasses.replace(model, output=output)
         if not self._has_uncertain_hypers(len(problem.x)):
             return model
@@ -155,7 +156,7 @@ class MetaGPEstimator(VariationalEstimator):
     def _function_draws(self, X: np.ndarray, num_draws: int, key: np.ndarray, *, joint: bool = False) -> FunctionDraws:
         if self.model_.output is None:
             return super()._function_draws(X, num_draws, key, joint=joint)
-        num_below = max(1, int(self.num_predict_draws) // FUNCTIONS_PER_DRAW)
+        num_below = max(1, int(self.n_predict_draws) // FUNCTIONS_PER_DRAW)
         draws = IntegratedDraws(self.model_, self.draw_key_, num_below, key, num_draws, self._in_units(X))
         return draws.coherent() if joint else draws
 
@@ -197,13 +198,13 @@ class MetaGPEstimator(VariationalEstimator):
         return INTEGRATED_START_NOISE if self._is_integrated else super()._noise_at_start
 
     def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
-        num_layers = len(network.wires)
+        num_layers = len(network.weight_layers)
         below = self._layers_named("mean_field_layers", self.mean_field_layers, num_layers) or ()
         others = [layer for layer in range(num_layers) if layer not in below]
         if not others:
             raise ValueError(f"mean_field_layers: expected a layer to be left for the GP; got all {num_layers}.")
         spec = self._spec(problem, num_layers, others)
-        wires = [network.wires[layer] for layer in others]
+        weight_layers = [network.weight_layers[layer] for layer in others]
         chosen = spec.local_layers
         local_below = chosen is None or any(layer not in (-1, len(others) - 1) for layer in chosen)
         if spec.integrated and spec.input_kernel is not None and local_below and spec.conditional.couples_rows:
@@ -211,11 +212,11 @@ class MetaGPEstimator(VariationalEstimator):
                 "conditional: expected 'pathwise' with local layers below an integrated output layer; 'full' draws the "
                 "rows of a call jointly. Take local_layers=(-1,), or output_layer='drawn'."
             )
-        spec = dataclasses.replace(spec, num_inducing=self._num_inducing(spec, wires, len(problem.x)))
+        spec = dataclasses.replace(spec, n_inducing=self._n_inducing(spec, weight_layers, len(problem.x)))
         both = self._layers_of_gp("residual_layers", self.residual_layers, num_layers, others) or ()
         if below or both:
             return initial_mixed(spec, network, below, problem.x_unit, rng, both)
-        return initial_metagp(spec, wires, problem.x_unit, rng)
+        return initial_metagp(spec, weight_layers, problem.x_unit, rng)
 
     @staticmethod
     def _layers_named(name: str, layers: Sequence[int] | str | None, num_layers: int) -> tuple[int, ...] | None:
@@ -264,7 +265,7 @@ class MetaGPEstimator(VariationalEstimator):
         targets: np.ndarray,
         likelihood: Likelihood,
         num_functions: int,
-        place: Place | None = None,
+        place: CheckpointConfig | None = None,
     ) -> None:
         """Train from one start, or from several side by side and keep the one with the highest ELBO."""
         if self._is_one_run or self._going_on():
@@ -286,10 +287,10 @@ class MetaGPEstimator(VariationalEstimator):
         self.input_kernel_ = kernel if kernel is None or projected else kernel.unstandardised(self.x_scale_)
         _warn_of_far_codes(weights)
 
-    def _draws_a_step(self, num_rows: int) -> Draws:
+    def _draws_a_step(self, num_rows: int) -> StepConfig:
         usual = 1 if self._is_integrated else NUM_TRAIN_DRAWS
-        num_latent = usual if self.num_train_draws == "auto" else int(self.num_train_draws)
-        return Draws(self._batch_size(num_rows), num_latent, int(self.num_weight_draws))
+        num_latent = usual if self.n_train_draws == "auto" else int(self.n_train_draws)
+        return StepConfig(self._batch_size(num_rows), num_latent, int(self.n_weight_draws))
 
     @property
     def _has_local_noise(self) -> bool:
@@ -297,11 +298,11 @@ class MetaGPEstimator(VariationalEstimator):
         return False
 
     @property
-    def _mapping(self) -> str:
+    def _weight_gp(self) -> str:
         """Which layers share a GP."""
-        if self.mapping != "auto":
-            return self.mapping
-        return "layer" if self._is_integrated else "global"
+        if self.weight_gp != "auto":
+            return self.weight_gp
+        return "per_layer" if self._is_integrated else "shared"
 
     def _usual_weight_kernels(self) -> tuple[Kernel, Kernel]:
         """Return the kernels of a weight's two ends where the user names none."""
@@ -327,7 +328,7 @@ class MetaGPEstimator(VariationalEstimator):
             input_kernel=self._input_kernel(problem, projection),
             projection=projection,
             local_layers=self._local_layers(num_layers, others),
-            mapping=self._mapping,
+            weight_gp=self._weight_gp,
             conditional=conditional_named(self.conditional),
             heteroscedastic=self.heteroscedastic_weights,
             jitter=JITTER[self._float_type],
@@ -347,34 +348,34 @@ class MetaGPEstimator(VariationalEstimator):
         start = float(np.sqrt(problem.x.shape[1])) if self._is_integrated else START_LENGTHSCALE
         return input_kernel_for(kernel, problem.x, problem.targets, self.x_scale_, problem.start, start)
 
-    def _num_inducing(self, spec: MetaGPSpec, wires: Sequence[Wire], num_rows: int) -> int:
-        """Return the number of inducing codes; no mapping needs more than it has codes of weights (at every row)."""
-        groups, local = layer_groups(len(wires), spec)
-        drawn = range(len(wires) - 1 if spec.integrated else len(wires))
+    def _n_inducing(self, spec: MetaGPSpec, weight_layers: Sequence[WeightLayer], num_rows: int) -> int:
+        """Return the number of inducing codes; no GP needs more than it has codes of weights (at every row)."""
+        groups, local = layer_groups(len(weight_layers), spec)
+        drawn = range(len(weight_layers) - 1 if spec.integrated else len(weight_layers))
         codes = [
-            sum(wires[layer].num_weights for layer in group if layer in drawn) * (num_rows if is_local else 1)
+            sum(weight_layers[layer].num_weights for layer in group if layer in drawn) * (num_rows if is_local else 1)
             for group, is_local in zip(groups, local, strict=True)
             if is_local or not spec.integrated  # below an integrated output layer a global layer has them all
         ]
         most = min((count for count in codes if count), default=NUM_INDUCING)
-        if self.num_inducing == "auto":
+        if self.n_inducing == "auto":
             return min(NUM_INDUCING, most)
-        if any(codes) and int(self.num_inducing) > most:
+        if any(codes) and int(self.n_inducing) > most:
             raise ValueError(
-                f"num_inducing: {self.num_inducing} inducing codes are more than there are codes of weights ({most}); "
+                f"n_inducing: {self.n_inducing} inducing codes are more than there are codes of weights ({most}); "
                 f"give at most {most}."
             )
-        return int(self.num_inducing)
+        return int(self.n_inducing)
 
     def _whole_numbers(self) -> list[tuple[str, int]]:
-        others = [pair for pair in super()._whole_numbers() if pair[0] != "num_train_draws"]
-        return [*others, ("latent_dim", 1), ("num_weight_draws", 1), ("n_restarts", 0)]
+        others = [pair for pair in super()._whole_numbers() if pair[0] != "n_train_draws"]
+        return [*others, ("latent_dim", 1), ("n_weight_draws", 1), ("n_restarts", 0)]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        expect_auto_or_whole("num_inducing", self.num_inducing)
-        expect_auto_or_whole("num_inducing_rows", self.num_inducing_rows)
-        expect_auto_or_whole("num_train_draws", self.num_train_draws)
+        expect_auto_or_whole("n_inducing", self.n_inducing)
+        expect_auto_or_whole("n_inducing_rows", self.n_inducing_rows)
+        expect_auto_or_whole("n_train_draws", self.n_train_draws)
         uncertain = self.uncertain_hypers
         is_known = isinstance(uncertain, bool | np.bool_) or (isinstance(uncertain, str) and uncertain == "auto")
         expect("uncertain_hypers", uncertain, "True, False or 'auto'", is_known)
@@ -397,6 +398,7 @@ class MetaGPEstimator(VariationalEstimator):
             raise ValueError(f"{name}: expected a last layer with the GP; mean_field_layers names it, too.")
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class MetaGPRegressor(RegressorPart, MetaGPEstimator):
     """Regression by a neural network whose weight prior is a Gaussian process.
@@ -414,12 +416,12 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
     output_layer : {"auto", "exact", "inducing_rows", "pseudo_observations", "drawn"}, default="auto"
         How the posterior of the output layer is found. Given everything below it, the output layer is Gaussian and is
         integrated out: "exact" (Gaussian noise, up to 4,000 rows times targets), "inducing_rows" (Gaussian noise,
-        through `num_inducing_rows` rows) or "pseudo_observations" (any likelihood, rows in batches). "auto" takes the
+        through `n_inducing_rows` rows) or "pseudo_observations" (any likelihood, rows in batches). "auto" takes the
         first up to 1,200 rows times targets, the second up to 50,000 rows, and the third for more rows, for every other
         likelihood and where a `batch_size` is given. "drawn" draws the output weights with all others, as the paper
         does; "auto" takes it where `conditional` is "fitc" or "diag", where `residual_layers` are named, and where the
         last layer is mean-field.
-    num_inducing_rows : int or "auto", default="auto"
+    n_inducing_rows : int or "auto", default="auto"
         Inducing rows of the output layer. "auto" is 300 for Gaussian noise and 100 for other likelihoods, or as many as
         there are rows. Up to 1,000 rows of three or four classes it is 200 over the number of classes: there every
         class has a precision of its own at every row, which gives a higher bound.
@@ -427,16 +429,16 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
         Whether lengthscales, periods, scales and noise have a posterior, log-normal each, instead of a point estimate,
         where the output layer is integrated. "auto": up to 50 rows, 500 with other likelihoods than the Gaussian, where
         point estimates are too sure of themselves.
-    num_inducing : int or "auto", default="auto"
+    n_inducing : int or "auto", default="auto"
         Inducing codes of a GP whose weights are drawn and not all anchored; "auto" is 50, or as many as there are.
     weight_kernel : Kernel, str or pair, default=None
         Kernel on the latents at a weight's two ends (None: RBF); a pair gives each end its own.
     input_kernel : Kernel or str, default=None
         Kernel on the input that modulates the weights (MetaGP-local); None is the global MetaGP. A `Periodic`
         kernel without a period finds its own in the spectrum of the data.
-    mapping : {"auto", "global", "layer"}, default="auto"
-        One GP for all layers, or one a layer. "auto" is one a layer where the output layer is integrated, which is as
-        good and many times as fast, and one for all where every weight is drawn, as in the paper.
+    weight_gp : {"auto", "shared", "per_layer"}, default="auto"
+        One GP for the whole network, or one per layer. "auto" is one per layer where the output layer is integrated,
+        which is as good and many times as fast, and one for all where every weight is drawn, as in the paper.
     conditional : {"pathwise", "fitc", "diag", "full"} or Conditional, default="pathwise"
         How weights are drawn given latents and inducing values.
     input_projection : int or Projection, default=None
@@ -472,11 +474,11 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
         integrated and a step sees all rows, else 0.02.
     optimizer : optax.GradientTransformation, default=None
         Another optimiser; it brings its own step size. Keep one object for all fits: a new one compiles anew.
-    num_train_draws : int or "auto", default="auto"
+    n_train_draws : int or "auto", default="auto"
         Draws of the latents in a step; "auto" is 1 with an integrated output layer and 4 without.
-    num_weight_draws : int, default=1
+    n_weight_draws : int, default=1
         Draws of the weights for each draw of the latents.
-    num_predict_draws : int, default=128
+    n_predict_draws : int, default=128
         Functions that predictions draw; fixed when the fit ends. With an integrated output layer they stand for an
         eighth as many draws of the layers below, and means, variances and densities need no functions at all.
     n_restarts : int, default=0
@@ -487,7 +489,7 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
         (one every 100 steps).
     validation_fraction, n_iter_no_change, tol :
         See above; without `early_stopping` a `tol` above 0 stops on a flat ELBO (nats a datum).
-    input_units : {"columns", "together"}, default="columns"
+    input_scaling : {"per_column", "joint"}, default="per_column"
         Whether every column is standardised by its own mean and spread, or all by those of all values: right where
         they have one unit, as the pixels of an image, of which some hardly ever vary.
     dtype : {"auto", "float32", "float64"}, default="auto"
@@ -524,6 +526,7 @@ class MetaGPRegressor(RegressorPart, MetaGPEstimator):
     """
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class MetaGPClassifier(ClassifierPart, MetaGPEstimator):
     """Classification by a neural network whose weight prior is a Gaussian process.
@@ -562,9 +565,9 @@ def _warn_of_far_codes(weights: MetaGP) -> None:
 
     A GP through few inducing codes says nothing of such weights; anchored ones are known each for itself.
     """
-    z = np.asarray(weights.units.mean, np.float64)
-    for mapping in (own for own in weights.mappings if not isinstance(own, Anchored)):
-        for kernel in (mapping.kernel_in, mapping.kernel_out):
+    z = np.asarray(weights.latents.mean, np.float64)
+    for sparse_gp in (own for own in weights.sparse_gps if not isinstance(own, Anchored)):
+        for kernel in (sparse_gp.kernel_in, sparse_gp.kernel_out):
             if not hasattr(kernel, "log_lengthscale"):
                 continue
             scaled = z / np.exp(np.asarray(kernel.log_lengthscale))

@@ -59,7 +59,7 @@ def joined_fits(fits: Sequence[Fit]) -> Fit:
         fits[-1].model,
         history,
         sum(fit.num_steps for fit in fits),
-        sum(fit.retreats for fit in fits),
+        sum(fit.roll_backs for fit in fits),
         max(fit.jitter for fit in fits),
         fits[0].converged,
     )

@@ -44,7 +44,7 @@ def chosen_regime(name: str, gaussian: bool, num_rows: int, num_functions: int) 
 
 
 def initial_output(
-    regime: str, problem: Problem, num_inducing_rows: Any, jitter: float, rng: np.random.Generator, separable: bool
+    regime: str, problem: Problem, n_inducing_rows: Any, jitter: float, rng: np.random.Generator, separable: bool
 ) -> OutputLayer:
     """Return the regime before training; inducing rows start at rows of the data.
 
@@ -53,10 +53,10 @@ def initial_output(
     if regime == "exact":
         return Exact()
     num_rows, num_functions = len(problem.x), problem.num_functions
-    asked = num_inducing_rows if is_whole(num_inducing_rows) else None
+    asked = n_inducing_rows if is_whole(n_inducing_rows) else None
     if asked is not None and asked > num_rows:
         raise ValueError(
-            f"num_inducing_rows: expected at most the {num_rows} rows of the data; got {asked}. Give fewer, or 'auto'."
+            f"n_inducing_rows: expected at most the {num_rows} rows of the data; got {asked}. Give fewer, or 'auto'."
         )
     if regime == "inducing_rows":
         chosen = _chosen_rows(problem, int(asked or min(NUM_INDUCING_ROWS, num_rows)), rng)

@@ -10,11 +10,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from metaprior.estimators.base import Estimator
-from metaprior.estimators.checkpoints import make_place
 from metaprior.estimators.checks import expect, is_number, standard_units
-from metaprior.integrated_prediction import predictive_of
+from metaprior.io.checkpoints import checkpoint_config
 from metaprior.likelihoods import Gaussian, Heteroscedastic, Likelihood, Poisson, StudentT
-from metaprior.prediction import FunctionDraws, Predictive
+from metaprior.predictive.draws import FunctionDraws, Predictive
+from metaprior.predictive.integrated import predictive_of
 
 
 @dataclass(eq=False, repr=False)
@@ -48,7 +48,7 @@ class GaussianRegressorPart(RegressorMixin, Estimator):
         -------
         self
         """
-        place = make_place(checkpoint, every)
+        place = checkpoint_config(checkpoint, every)
         self._fit(*self._taken(X, y), place)
         return self
 

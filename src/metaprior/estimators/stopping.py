@@ -1,6 +1,6 @@
 """When a run may end early: a flat ELBO, or a held-out score that no longer rises.
 
-Asked after every stretch, and only once the recipe has let everything in: before that the ELBO moves because the
+Asked after every block of steps, and only once the recipe has let everything in: before that the ELBO moves because the
 recipe does. A held-out score also says which model is the best so far, and the run ends with that one.
 """
 
@@ -11,17 +11,17 @@ import numpy as np
 from metaprior.compilation import compiled
 from metaprior.inference import Batch, Data
 from metaprior.inference.elbo import elbo_terms
-from metaprior.inference.steps import STRETCH
+from metaprior.inference.steps import STEP_BLOCK
 from metaprior.model import Model
-from metaprior.noise import Noise, sample_noise
 from metaprior.output_layer import FunctionGP
+from metaprior.random import StandardNormals, draw_normals
 
 #: Draws of the layers below an integrated output layer that a held-out score is the mean of.
 HELD_OUT_DRAWS = 4
 
 
 class FlatElbo:
-    """Stop when the mean ELBO of a stretch has not risen by `tol` nats a datum for `patience` stretches."""
+    """Stop when the mean ELBO of a block of steps has not risen by `tol` nats a datum for `patience` blocks."""
 
     #: The model that the run ends with; None: its last.
     kept: Model | None = None
@@ -32,8 +32,8 @@ class FlatElbo:
         self.best, self.waited = -np.inf, 0
 
     def score(self, model: Model, history: dict[str, np.ndarray]) -> float:
-        """Return the mean ELBO of the last stretch, a datum."""
-        return float(np.mean(history["elbo"][-STRETCH:])) / self.num_rows
+        """Return the mean ELBO of the last block of steps, a datum."""
+        return float(np.mean(history["elbo"][-STEP_BLOCK:])) / self.num_rows
 
     def __call__(self, model: Model, history: dict[str, np.ndarray]) -> bool:
         """Return whether to stop."""
@@ -107,18 +107,18 @@ def as_numpy(model: Model) -> Model:
 def _integrated_log_likelihood(model: Model, key: jax.Array, batch: Batch, seen: Batch) -> jax.Array:
     """Return the expected log likelihood of a batch under the functions' posterior given the rows that were seen."""
     assert model.output is not None
-    noise = sample_noise(key, model.sizes(), batch.x.shape[0], HELD_OUT_DRAWS, dtype=batch.x.dtype)
+    normals = draw_normals(key, model.sizes(), batch.x.shape[0], HELD_OUT_DRAWS, dtype=batch.x.dtype)
 
-    def one(noise: Noise) -> jax.Array:
-        drawn, own = model.with_hypers(noise)
+    def one(normals: StandardNormals) -> jax.Array:
+        drawn, own = model.with_hypers(normals)
         assert drawn.output is not None
         gp = FunctionGP.of(drawn.weights.prepared().draw(own), drawn.network)
         return drawn.output.score(gp, drawn.likelihood, seen, batch, own.rows)
 
-    return jnp.mean(jax.lax.map(one, noise))
+    return jnp.mean(jax.lax.map(one, normals))
 
 
 @compiled
 def _expected_log_likelihood(model: Model, key: jax.Array, batch: Batch) -> jax.Array:
-    noise = sample_noise(key, model.weights.sizes(), batch.x.shape[0], 32, dtype=batch.x.dtype)
-    return elbo_terms(model, noise, batch)[0]["log_likelihood"]
+    normals = draw_normals(key, model.weights.sizes(), batch.x.shape[0], 32, dtype=batch.x.dtype)
+    return elbo_terms(model, normals, batch)[0]["log_likelihood"]

@@ -9,7 +9,7 @@ from metaprior.estimators.base import Job, TrainedEstimator
 from metaprior.estimators.phases import joined_fits, usual_phase
 from metaprior.estimators.progress import progress_bar
 from metaprior.inference import Fit, train_many
-from metaprior.noise import make_key
+from metaprior.random import make_key
 
 
 def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, Any]]) -> None:

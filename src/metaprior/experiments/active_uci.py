@@ -30,7 +30,7 @@ PRESETS: dict[str, Config] = {
         "num_queries": 20,
         "hidden_layer_sizes": [20],
         "max_iter": 1000,
-        "num_predict_draws": 32,
+        "n_predict_draws": 32,
     },
     "smoke": {
         "seeds": 2,
@@ -40,7 +40,7 @@ PRESETS: dict[str, Config] = {
         "num_queries": 2,
         "hidden_layer_sizes": [5],
         "max_iter": 30,
-        "num_predict_draws": 8,
+        "n_predict_draws": 8,
     },
 }
 

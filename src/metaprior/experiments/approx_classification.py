@@ -26,7 +26,7 @@ PRESETS = {
         "num_rows": 100,
         "num_test": 1000,
         "map_size": 60,
-        "settings": {"hidden_layer_sizes": [50], "activation": "relu", "num_inducing": 50},
+        "settings": {"hidden_layer_sizes": [50], "activation": "relu", "n_inducing": 50},
     },
     "smoke": {
         "seeds": 1,
@@ -38,9 +38,9 @@ PRESETS = {
         "settings": {
             "hidden_layer_sizes": [8],
             "activation": "relu",
-            "num_inducing": 8,
+            "n_inducing": 8,
             "max_iter": 50,
-            "num_predict_draws": 16,
+            "n_predict_draws": 16,
         },
     },
 }

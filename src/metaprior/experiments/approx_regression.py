@@ -20,14 +20,14 @@ PRESETS = {
         "conditionals": ["full", "fitc", "diag", "pathwise"],
         "mappings": ["global", "layer"],
         "num_rows": 50,
-        "settings": {"hidden_layer_sizes": [50], "num_inducing": 50},
+        "settings": {"hidden_layer_sizes": [50], "n_inducing": 50},
     },
     "smoke": {
         "seeds": 1,
         "conditionals": ["full", "diag"],
         "mappings": ["global"],
         "num_rows": 20,
-        "settings": {"hidden_layer_sizes": [8], "num_inducing": 8, "max_iter": 50, "num_predict_draws": 16},
+        "settings": {"hidden_layer_sizes": [8], "n_inducing": 8, "max_iter": 50, "n_predict_draws": 16},
     },
 }
 

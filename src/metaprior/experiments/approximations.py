@@ -1,6 +1,6 @@
 """What the two items on conditionals share: the grid of methods, fits with their times, curves of the bound, verdicts.
 
-A conditional says how weights are drawn given the latents; a mapping is one GP for all layers ("global") or one each.
+A conditional says how weights are drawn given the latents; "global" is one GP for all layers, "layer" one per layer.
 """
 
 import time
@@ -26,6 +26,8 @@ EVERY = 10
 CLOSE = 0.2
 #: Steps that are run before the clock starts: they compile the program.
 WARM_UP = 10
+#: Which layers share a GP: the words of the methods' names, and those of the estimators.
+WEIGHT_GPS = {"global": "shared", "layer": "per_layer"}
 
 
 class Timed(NamedTuple):
@@ -74,7 +76,7 @@ def timed_fit(make: Callable[..., Any], config: Config, method: str, seed: int, 
 
     def model(**changed: int) -> Any:
         return configured(
-            make(conditional=conditional, mapping=mapping, output_layer="drawn"),
+            make(conditional=conditional, weight_gp=WEIGHT_GPS[mapping], output_layer="drawn"),
             {**config["settings"], **changed},
             seed,
         )

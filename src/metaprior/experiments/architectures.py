@@ -30,7 +30,7 @@ PRESETS = {
         "num_units": [6],
         "activations": ["relu"],
         "num_rows": 20,
-        "settings": {"noise": 0.5, "num_inducing": 8, "max_iter": 50, "num_predict_draws": 16},
+        "settings": {"noise": 0.5, "n_inducing": 8, "max_iter": 50, "n_predict_draws": 16},
     },
 }
 

@@ -27,9 +27,9 @@ PRESETS = {
         "num_points": 60,
         "settings": {
             "hidden_layer_sizes": [10],
-            "num_inducing": 10,
+            "n_inducing": 10,
             "max_iter": 100,
-            "num_predict_draws": 16,
+            "n_predict_draws": 16,
         },
     },
 }

@@ -50,9 +50,9 @@ PRESETS = {
             "hidden_layer_sizes": [8],
             "activation": "relu",
             "latent_dim": 2,
-            "num_inducing": 10,
+            "n_inducing": 10,
             "max_iter": 50,
-            "num_predict_draws": 16,
+            "n_predict_draws": 16,
         },
     },
 }

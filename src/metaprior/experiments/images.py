@@ -9,15 +9,15 @@ from metaprior import baselines, datasets, kernels
 from metaprior.estimators import MetaGPClassifier
 from metaprior.experiments.item import Config
 from metaprior.experiments.methods import configured
-from metaprior.mixing import mixed
-from metaprior.prediction import Predictive
+from metaprior.predictive.draws import Predictive
+from metaprior.predictive.mixture import mixed
 
 PAPER, OURS = "MetaGP-Local[RBF]", "MetaGP-Local[mixture]"
 
 
 def _papers(**more: Any) -> MetaGPClassifier:
     """Return the paper's network: mean-field below, the GP on the last layer, k_aux on two learned directions."""
-    settings: dict[str, Any] = {"mean_field_layers": [0], "num_inducing": 50, "latent_dim": 2}
+    settings: dict[str, Any] = {"mean_field_layers": [0], "n_inducing": 50, "latent_dim": 2}
     return MetaGPClassifier(**settings, input_kernel=kernels.RBF(), input_projection=2, **more)
 
 
@@ -28,8 +28,8 @@ CLASSIFIERS: Mapping[str, Callable[[], Any]] = {
     "Ensemble": lambda: baselines.EnsembleClassifier(),
     "BNN-MFVI": lambda: baselines.MFVIClassifier(),
     "MetaNN": lambda: baselines.MetaNNClassifier(),
-    "DKL": lambda: baselines.DKLClassifier(num_inducing=50),
-    "MetaGP": lambda: MetaGPClassifier(mean_field_layers=[0], num_inducing=50, latent_dim=2),
+    "DKL": lambda: baselines.DKLClassifier(n_inducing=50),
+    "MetaGP": lambda: MetaGPClassifier(mean_field_layers=[0], n_inducing=50, latent_dim=2),
     PAPER: _papers,
     OURS: lambda: _papers(residual_layers=[1]),
 }
@@ -61,7 +61,7 @@ def fitted(method: str, config: Config, seed: int) -> Any:
     """Return a method's classifier, trained on digits in random order."""
     digits = datasets.mnist("train")
     rows = np.random.default_rng(seed).permutation(len(digits.y))[: config["train_rows"]]
-    count = config["num_members"] if method == OURS else 1
+    count = config["n_members"] if method == OURS else 1
     models = [configured(CLASSIFIERS[method](), config, seed + MEMBER_SEEDS * n) for n in range(count)]
     members = [model.fit(digits.X[rows], digits.y[rows]) for model in models]
     return Mixture(members) if method == OURS else members[0]

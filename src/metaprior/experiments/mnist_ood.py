@@ -27,10 +27,10 @@ TITLES = {
 SETTINGS: Config = {
     "hidden_layer_sizes": [100],
     "activation": "relu",
-    "input_units": "together",
+    "input_scaling": "joint",
     "batch_size": 256,
-    "num_train_draws": 1,
-    "num_predict_draws": 32,
+    "n_train_draws": 1,
+    "n_predict_draws": 32,
     "learning_rate_init": 0.003,
 }
 PRESETS: dict[str, Config] = {
@@ -40,7 +40,7 @@ PRESETS: dict[str, Config] = {
         "test_rows": 10000,
         "max_iter": 5000,
         "members": 5,
-        "num_members": 5,
+        "n_members": 5,
         **SETTINGS,
     },
     "smoke": {
@@ -48,10 +48,10 @@ PRESETS: dict[str, Config] = {
         "train_rows": 1000,
         "test_rows": 100,
         "max_iter": 30,
-        "num_members": 2,
+        "n_members": 2,
         **SETTINGS,
         "hidden_layer_sizes": [10],
-        "num_predict_draws": 4,
+        "n_predict_draws": 4,
     },
 }
 

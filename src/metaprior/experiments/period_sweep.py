@@ -38,9 +38,9 @@ PRESETS = {
         "num_points": 100,
         "settings": {
             "hidden_layer_sizes": [10],
-            "num_inducing": 10,
+            "n_inducing": 10,
             "max_iter": 200,
-            "num_predict_draws": 16,
+            "n_predict_draws": 16,
             "output_layer": "drawn",
         },
     },

@@ -20,7 +20,7 @@ from metaprior.experiments.item import Item, Outcome, Run
 from metaprior.experiments.progress import Call, Watch
 from metaprior.experiments.store import Kept, Store
 from metaprior.experiments.writing import written
-from metaprior.sweep import swept
+from metaprior.parallel import run_jobs
 
 
 class Failure(NamedTuple):
@@ -156,7 +156,7 @@ class Session:
         stores = {id: study.store for id, study in self.studies.items()}
         work = [(self.studies[call.id].item.compute, stores[call.id], call) for call in self.calls]
         try:
-            for number, ended in swept(attempted, work, self.jobs):
+            for number, ended in run_jobs(attempted, work, self.jobs):
                 self._call_ended(self.calls[number], ended, watch)
         except BrokenProcessPool as error:
             words = f"a process ended abruptly, perhaps out of memory; take fewer --jobs ({error})"

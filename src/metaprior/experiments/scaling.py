@@ -13,11 +13,11 @@ from metaprior.compilation import compilation_cache
 from metaprior.experiments.figures import panels
 from metaprior.experiments.item import Config, Item, Outcome, Results, Summary, Verdict
 from metaprior.experiments.verdicts import at_most, said
-from metaprior.inference import Draws, Recipe, make_data, steps
+from metaprior.inference import Recipe, StepConfig, make_data, steps
 from metaprior.likelihoods import Categorical
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.noise import make_key
+from metaprior.random import make_key
 from metaprior.weights import MetaGPSpec, Point, initial_metagp
 
 if TYPE_CHECKING:
@@ -117,12 +117,12 @@ def _program(config: Config, model: str, shape: Shape, num_steps: int) -> tuple[
     x = rng.standard_normal((shape.batch, config["num_inputs"]))
     data = make_data(x, rng.integers(config["num_outputs"], size=(shape.batch, 1)))
     built = _model(config, model, shape, x)
-    optimiser, draws = steps.adam_for(built), Draws(shape.batch, 1)
-    recipe = Recipe(*[np.asarray(v, np.float32) for v in Recipe(num_steps=steps.STRETCH, begins=0.8)])
+    optimiser, draws = steps.adam_for(built), StepConfig(shape.batch, 1)
+    recipe = Recipe(*[np.asarray(v, np.float32) for v in Recipe(num_steps=steps.STEP_BLOCK, begins=0.8)])
     state = steps.start_state(built, optimiser, np.float32)
     arguments = (state, make_key(0), jax.device_put(data), recipe, np.float32(1), np.int32(num_steps))
     with compilation_cache():
-        compiled = steps.stretch.lower(*arguments, draws, optimiser, None).compile()
+        compiled = steps.step_block.lower(*arguments, draws, optimiser, None).compile()
 
     def call() -> None:
         jax.block_until_ready(compiled(*arguments, draws, optimiser, None))
@@ -142,8 +142,8 @@ def _model(config: Config, model: str, shape: Shape, x: np.ndarray) -> Model:
     network, rng = Dense(sizes, "relu"), np.random.default_rng(0)
     if model == MAP:
         return Model(Point.initial(network, rng), network, Categorical())
-    spec = MetaGPSpec(num_inducing=shape.inducing, input_kernel=kernels.RBF().bound_to(2), projection=Projection((2,)))
-    return Model(initial_metagp(spec, network.wires, x, rng), network, Categorical())
+    spec = MetaGPSpec(n_inducing=shape.inducing, input_kernel=kernels.RBF().bound_to(2), projection=Projection((2,)))
+    return Model(initial_metagp(spec, network.weight_layers, x, rng), network, Categorical())
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":

@@ -17,7 +17,7 @@ import numpy as np
 
 from metaprior.experiments.identity import differences, identity_of, plain, versions
 from metaprior.experiments.item import Config, Outcome, Run
-from metaprior.saving import write_atomically
+from metaprior.io.saving import write_atomically
 
 #: The version of the format; a file of another is computed again.
 FORMAT = "metaprior run 1"

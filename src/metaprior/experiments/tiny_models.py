@@ -18,16 +18,16 @@ from numpy.typing import DTypeLike
 
 from metaprior.compilation import as_float64, compilation_cache, compiled, in_float64
 from metaprior.estimators.metagp import JITTER as JITTERS
-from metaprior.inference import ADAM, ALL_AT_ONCE, Batch, Data, Draws, Recipe, train_many
+from metaprior.inference import ADAM, ALL_AT_ONCE, Batch, Data, Recipe, StepConfig, train_many
 from metaprior.inference.nuts import Settings, nuts_kernel, require_numpyro, split
 from metaprior.kernels import RBF
 from metaprior.likelihoods import Gaussian
-from metaprior.mapping import WeightNoise, conditional_named
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.noise import Noise, make_key, sample_shared_noise
 from metaprior.output_layer import Exact, FunctionGP
-from metaprior.prediction import joint_functions
+from metaprior.predictive.draws import joint_functions
+from metaprior.random import StandardNormals, draw_shared_normals, make_key
+from metaprior.weight_gp import WeightNoise, conditional_named
 from metaprior.weights import HierarchicalMetaGP, MetaGPSpec, initial_metagp
 from metaprior.weights.hierarchical import JITTER, WEIGHT_NOISE
 
@@ -120,8 +120,8 @@ def drawn_truth(tiny: Tiny, rng: np.random.Generator) -> Truth:
 def drawn_unknowns(tiny: Tiny, num_rows: int, rng: np.random.Generator) -> Unknowns:
     """Draw latents and normals; hyper-parameters log-normal and the noise half-normal, or at their known values."""
     network, spread = tiny.network, float(tiny.whole)
-    num_weights = sum(wire.num_weights for wire in network.wires)
-    centre = np.array([[-0.5 * np.log(len(wire.inputs) - 1), 0.0] for wire in network.wires])
+    num_weights = sum(weight_layer.num_weights for weight_layer in network.weight_layers)
+    centre = np.array([[-0.5 * np.log(len(weight_layer.inputs) - 1), 0.0] for weight_layer in network.weight_layers])
     return Unknowns(
         rng.standard_normal((network.num_units, tiny.latent_dim)),
         rng.standard_normal((num_weights, 1 if tiny.input_lengthscale is None else num_rows)),
@@ -136,14 +136,19 @@ def drawn_unknowns(tiny: Tiny, num_rows: int, rng: np.random.Generator) -> Unkno
 
 def function_values(tiny: Tiny, unknowns: Unknowns, x: np.ndarray) -> np.ndarray:
     """Return the network's output at every input, its weights written out: [W, R], a column an input."""
-    wires, z = tiny.network.wires, unknowns.z
-    ends = [(wire, i, j) for wire in wires for i in wire.inputs for j in wire.outputs]
+    weight_layers, z = tiny.network.weight_layers, unknowns.z
+    ends = [
+        (weight_layer, i, j)
+        for weight_layer in weight_layers
+        for i in weight_layer.inputs
+        for j in weight_layer.outputs
+    ]
     z_in, z_out = (np.array([z[end[side]] for end in ends]) for side in (1, 2))
     root = _root(z_in / np.exp(unknowns.log_lengthscale_in), z_out / np.exp(unknowns.log_lengthscale_out))
     values = unknowns.values
     if tiny.input_lengthscale is not None:
         values = values @ _root(x[:, None] / tiny.input_lengthscale).T
-    level = np.array([unknowns.log_scale[wires.index(w), int(i == w.inputs[-1])] for w, i, _ in ends])
+    level = np.array([unknowns.log_scale[weight_layers.index(w), int(i == w.inputs[-1])] for w, i, _ in ends])
     own = np.exp(unknowns.log_weight_noise) * unknowns.noise
     weights = np.exp(level)[:, None] * (root @ values + own[:, None])
     return _pushed(tiny, np.broadcast_to(weights, (len(ends), len(x))), x)
@@ -157,11 +162,13 @@ def _root(*blocks: np.ndarray) -> np.ndarray:
 
 def _pushed(tiny: Tiny, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
     h, start = x[:, None], 0
-    for number, wire in enumerate(tiny.network.wires):
-        own = weights[start : start + wire.num_weights].reshape(len(wire.inputs), len(wire.outputs), len(x))
+    for number, weight_layer in enumerate(tiny.network.weight_layers):
+        own = weights[start : start + weight_layer.num_weights].reshape(
+            len(weight_layer.inputs), len(weight_layer.outputs), len(x)
+        )
         h = np.einsum("ri,ijr->rj", np.column_stack([h, np.ones(len(x))]), own)
-        h = np.tanh(h) if number < len(tiny.network.wires) - 1 else h
-        start += wire.num_weights
+        h = np.tanh(h) if number < len(tiny.network.weight_layers) - 1 else h
+        start += weight_layer.num_weights
     return h[:, 0]
 
 
@@ -215,8 +222,8 @@ def _chains(positions: Model, rest: Model, batches: Batch, keys: Array, x_test: 
             functions = _values(model, batch.x, key), _values(_predicting(model), x_test, key)
             return state, (*functions, _hypers(model), state.diverging, state.num_steps)
 
-        state = jax.lax.fori_loop(0, settings.num_warmup, lambda _, s: step(s, args), begin(position, first, args))
-        return jax.lax.scan(visit, state, jax.random.split(last, settings.num_samples))[1]
+        state = jax.lax.fori_loop(0, settings.n_warmup, lambda _, s: step(s, args), begin(position, first, args))
+        return jax.lax.scan(visit, state, jax.random.split(last, settings.n_samples))[1]
 
     return jax.lax.map(one, (positions, batches, keys), batch_size=SIDE_BY_SIDE)
 
@@ -225,7 +232,7 @@ def _values(model: Model, x: Array, key: Array) -> Array:
     """Return the function of a state; what the data leave open of a local one is drawn jointly over the inputs."""
     none = jnp.zeros((1, 0), x.dtype)
     rows = jax.random.normal(key, (1, x.shape[0], model.weights.sizes().per_row), x.dtype)
-    return model.functions(model.weights.prepared(), Noise(none, none, none, rows), x)[0, :, 0]
+    return model.functions(model.weights.prepared(), StandardNormals(none, none, none, rows), x)[0, :, 0]
 
 
 def _predicting(model: Model) -> Model:
@@ -251,15 +258,15 @@ class Fitting(NamedTuple):
     """How the variational posterior is found: steps, inducing codes, and draws of it that are looked at."""
 
     num_steps: int
-    num_inducing: int
+    n_inducing: int
     num_draws: int
 
 
-def variational_model(tiny: Tiny, conditional: str, num_inducing: int, rng: np.random.Generator) -> Model:
+def variational_model(tiny: Tiny, conditional: str, n_inducing: int, rng: np.random.Generator) -> Model:
     """Return the start of a variational posterior over the same unknowns, hyper-parameters at the same values."""
     spec = MetaGPSpec(
         latent_dim=tiny.latent_dim,
-        num_inducing=num_inducing,
+        n_inducing=n_inducing,
         kernel_in=RBF(1.0, fixed=("lengthscale",)),
         kernel_out=RBF(1.0, fixed=("lengthscale",)),
         input_kernel=tiny.input_kernel,
@@ -267,7 +274,7 @@ def variational_model(tiny: Tiny, conditional: str, num_inducing: int, rng: np.r
         jitter=JITTERS["float64" if conditional == INTEGRATED else "float32"],
         integrated=conditional == INTEGRATED,
     )
-    weights = initial_metagp(spec, tiny.network.wires, np.array(tiny.x)[:, None], rng)
+    weights = initial_metagp(spec, tiny.network.weight_layers, np.array(tiny.x)[:, None], rng)
     known = WeightNoise.initial(tiny.latent_dim, std=WEIGHT_NOISE)
     weights = dataclasses.replace(weights, weight_noise=known)
     likelihood = Gaussian(np.log([tiny.noise]), learned=False)
@@ -298,7 +305,7 @@ def fitted(tiny: Tiny, truths: Sequence[Truth], conditional: str, fitting: Fitti
     if tiny.whole:
         raise ValueError("fitted: expected a model with known hyper-parameters; the bound has no posterior for them.")
     rngs = [np.random.default_rng([seed, number, 2]) for number in range(len(truths))]
-    models = [variational_model(tiny, conditional, fitting.num_inducing, rng) for rng in rngs]
+    models = [variational_model(tiny, conditional, fitting.n_inducing, rng) for rng in rngs]
     recipe, integrated = Recipe(num_steps=fitting.num_steps), conditional == INTEGRATED
     with compilation_cache(), jax.enable_x64(integrated):
         fits = train_many(
@@ -306,7 +313,7 @@ def fitted(tiny: Tiny, truths: Sequence[Truth], conditional: str, fitting: Fitti
             _data(tiny, truths, np.float64 if integrated else np.float32),
             [make_key(int(rng.integers(2**31 - 1))) for rng in rngs],
             recipe=recipe._replace(**ALL_AT_ONCE) if integrated else recipe,
-            draws=Draws(num_latent=NUM_TRAIN_DRAWS),
+            draws=StepConfig(num_latent=NUM_TRAIN_DRAWS),
             optimiser=POSTERIOR_ONLY,
         )
     with in_float64():
@@ -341,9 +348,9 @@ def _integrated_functions(model: Model, key: Array, x: Array, batch: Batch, num_
     assert model.output is not None
     prepared, output = model.weights.prepared(), model.output.with_rows(batch)
     below, above = jax.random.split(key)
-    noise = sample_shared_noise(below, model.weights.sizes(), num_draws, x.dtype)
+    noise = draw_shared_normals(below, model.weights.sizes(), num_draws, x.dtype)
 
-    def one(parts: tuple[Noise, Array]) -> Array:
+    def one(parts: tuple[StandardNormals, Array]) -> Array:
         gp = FunctionGP.of(prepared.draw(parts[0]), model.network)
         posterior = output.conditioned(gp, model.likelihood)
         normals = jax.random.normal(parts[1], (posterior.num_normals(),), x.dtype)

@@ -19,8 +19,8 @@ from metaprior.experiments.figures import arrays_of, drawable, panels
 from metaprior.experiments.item import Config, Item, Outcome, Results, Verdict
 from metaprior.experiments.methods import as_float32, fitted
 from metaprior.experiments.verdicts import clearly, is_above, said, summarised
-from metaprior.mapping.independent import IndependentDraw
-from metaprior.noise import Noise
+from metaprior.random import StandardNormals
+from metaprior.weight_gp.independent import IndependentDraw
 from metaprior.weights import MetaGP
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ PRESETS = {
         "conditionals": ["diag"],
         "num_rows": 20,
         "num_draws": 400,
-        "settings": {"hidden_layer_sizes": [6], "num_inducing": 8, "max_iter": 50},
+        "settings": {"hidden_layer_sizes": [6], "n_inducing": 8, "max_iter": 50},
     },
 }
 
@@ -78,29 +78,29 @@ def drawn_weights(weights: MetaGP, num_draws: int, rng: np.random.Generator, *, 
 
     Without `draw_latents` z stays at its mean.
     """
-    sizes, num_weights = weights.sizes(), sum(wire.num_weights for wire in weights.wires)
-    counts = (sizes.units, sizes.weights, sizes.spectral, num_weights)
+    sizes, num_weights = weights.sizes(), sum(weight_layer.num_weights for weight_layer in weights.weight_layers)
+    counts = (sizes.latents, sizes.weights, sizes.spectral, num_weights)
     normals = [rng.standard_normal((num_draws, count)) for count in counts]
     with in_float64():
         units, shared, spectral, own = map(jnp.asarray, normals)
         units = units if draw_latents else jnp.zeros_like(units)
-        noise = Noise(units, shared, spectral, jnp.zeros((num_draws, 1, 0)))
+        noise = StandardNormals(units, shared, spectral, jnp.zeros((num_draws, 1, 0)))
         return np.asarray(_weights(as_float64(weights), noise, own))
 
 
 @compiled
-def _weights(weights: MetaGP, noise: Noise, own: Array) -> Array:
+def _weights(weights: MetaGP, normals: StandardNormals, own: Array) -> Array:
     prepared, nowhere = weights.prepared(), jnp.zeros((1, 1))
 
-    def one(parts: tuple[Noise, Array]) -> Array:
-        noise, own = parts
-        (draw,) = prepared.draw(noise).draws
+    def one(parts: tuple[StandardNormals, Array]) -> Array:
+        normals, own = parts
+        (draw,) = prepared.draw(normals).draws
         if not isinstance(draw, IndependentDraw):
-            return _flat(draw.weights(nowhere, noise.rows))
-        moments = [draw.weight_moments(layer, nowhere) for layer in range(len(draw.wires))]
+            return _flat(draw.weights(nowhere, normals.rows))
+        moments = [draw.weight_moments(layer, nowhere) for layer in range(len(draw.weight_layers))]
         return _flat([mean for mean, _ in moments]) + jnp.sqrt(_flat([variance for _, variance in moments])) * own
 
-    return jax.lax.map(one, (noise, own), batch_size=50)
+    return jax.lax.map(one, (normals, own), batch_size=50)
 
 
 def _flat(parts: Sequence[Array]) -> Array:

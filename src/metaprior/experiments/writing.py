@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from metaprior.experiments.item import Item, Results, Run, Verdict
 from metaprior.experiments.store import Kept, Store, plain, read_result
-from metaprior.saving import write_atomically
+from metaprior.io.saving import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,6 +1,6 @@
 """Inference: the ELBO, the recipe and the compiled training loop."""
 
-from metaprior.inference.data import Data, Draws, make_data
+from metaprior.inference.data import Data, StepConfig, make_data
 from metaprior.inference.devices import row_mesh
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
 from metaprior.inference.recipe import ALL_AT_ONCE, Recipe, Settling
@@ -14,7 +14,7 @@ __all__ = [
     "Batch",
     "ConvergenceTrouble",
     "Data",
-    "Draws",
+    "StepConfig",
     "Fit",
     "Progress",
     "Recipe",

@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.compilation import compiled
-from metaprior.leaves import Leaf
 from metaprior.likelihoods import Likelihood
 from metaprior.networks import Layer, Network
+from metaprior.types import Leaf
 from metaprior.weights.point import product
 
 Weights = tuple[Leaf, ...]

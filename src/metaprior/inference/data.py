@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from metaprior.inference.elbo import Batch
-from metaprior.leaves import Leaf
-from metaprior.noise import random_rows
+from metaprior.random import random_rows
+from metaprior.types import Leaf
 
 #: Rows from which the ladder of sizes is finer.
 FINE_FROM = 512
@@ -24,7 +24,7 @@ class Data(eqx.Module):
     num_rows: Int[Leaf, ""]
 
 
-class Draws(NamedTuple):
+class StepConfig(NamedTuple):
     """How many rows and draws a step takes: `batch_size` None is all rows; S of z, J of w for each."""
 
     batch_size: int | None = None

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from metaprior.inference.data import Data, Draws, padded, takes_all_rows
+from metaprior.inference.data import Data, StepConfig, padded, takes_all_rows
 
 #: The mesh's one axis.
 ROWS = "rows"
@@ -32,7 +32,7 @@ def row_mesh(num_devices: int | None = None) -> Mesh:
     return Mesh(np.array(devices[:num_devices]), (ROWS,))
 
 
-def placed(data: Data, draws: Draws, mesh: Mesh) -> Data:
+def placed(data: Data, draws: StepConfig, mesh: Mesh) -> Data:
     """Put the data on the mesh's devices: cut into rows where a step takes all of them, whole otherwise."""
     parts = mesh.size
     if not takes_all_rows(data, draws.batch_size):

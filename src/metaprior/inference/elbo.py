@@ -11,19 +11,21 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from metaprior.model import Model
-from metaprior.noise import Noise
 from metaprior.output_layer import FunctionGP
 from metaprior.output_layer.base import Batch
+from metaprior.random import StandardNormals
 
 __all__ = ["Batch", "elbo", "elbo_terms"]
 
 
-def elbo_terms(model: Model, noise: Noise, batch: Batch) -> tuple[dict[str, Float[Array, ""]], Float[Array, ""]]:
+def elbo_terms(
+    model: Model, normals: StandardNormals, batch: Batch
+) -> tuple[dict[str, Float[Array, ""]], Float[Array, ""]]:
     """Return the terms (`log_likelihood`, then the KL's parts) and the jitter the factorisations took."""
     if model.output is not None:
-        return _integrated_terms(model, noise, batch)
+        return _integrated_terms(model, normals, batch)
     prepared = model.weights.prepared()
-    f = model.functions(prepared, noise, batch.x)
+    f = model.functions(prepared, normals, batch.x)
     # rows that weigh nothing may hold any y: keep it out of sums and derivatives (0 times NaN is NaN)
     y = jnp.where(batch.weight[:, None] > 0, batch.y, 0)
     log_prob = model.likelihood.log_prob(f, jnp.broadcast_to(y, (f.shape[0], *y.shape)))
@@ -31,22 +33,24 @@ def elbo_terms(model: Model, noise: Noise, batch: Batch) -> tuple[dict[str, Floa
     return {"log_likelihood": jnp.sum(expected), **model.weights.kl()}, prepared.jitter
 
 
-def _integrated_terms(model: Model, noise: Noise, batch: Batch) -> tuple[dict[str, Float[Array, ""]], Float[Array, ""]]:
+def _integrated_terms(
+    model: Model, normals: StandardNormals, batch: Batch
+) -> tuple[dict[str, Float[Array, ""]], Float[Array, ""]]:
     """Return the same where the output layer is integrated: the mean over draws of what is below it."""
 
-    def one(noise: Noise) -> tuple[Array, dict[str, Array], Array]:
-        drawn, own = model.with_hypers(noise)
+    def one(normals: StandardNormals) -> tuple[Array, dict[str, Array], Array]:
+        drawn, own = model.with_hypers(normals)
         assert drawn.output is not None
         prepared = drawn.weights.prepared()
         draw = prepared.draw(own)
         bound, kl = drawn.output.bound(FunctionGP.of(draw, drawn.network), drawn.likelihood, batch, own.rows)
         return bound, {**draw.kl(), **kl}, jnp.maximum(prepared.jitter, draw.jitter)
 
-    if jax.tree.leaves(noise)[0].shape[0] == 1:
+    if jax.tree.leaves(normals)[0].shape[0] == 1:
         # one draw needs no batch: a loop of one matrix costs copies of it
-        bounds, kls, jitters = one(jax.tree.map(lambda leaf: leaf[0], noise))
+        bounds, kls, jitters = one(jax.tree.map(lambda leaf: leaf[0], normals))
     else:
-        bounds, kls, jitters = jax.vmap(one)(noise)
+        bounds, kls, jitters = jax.vmap(one)(normals)
     terms = {"log_likelihood": jnp.mean(bounds), **model.kl()}
     for name, values in kls.items():
         terms[name] = terms.get(name, 0) + jnp.mean(values)

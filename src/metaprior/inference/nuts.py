@@ -19,20 +19,20 @@ from jaxtyping import Array, Float, Key
 from metaprior.compilation import compiled
 from metaprior.inference.data import Data
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
-from metaprior.inference.snapshots import Keeper, Snapshot, filled, numbered
+from metaprior.inference.snapshots import CheckpointStore, Snapshot, filled, numbered
 from metaprior.inference.training import Progress
 from metaprior.model import Model, release_times
-from metaprior.noise import Noise
+from metaprior.random import StandardNormals
 
 #: Transitions between two looks at the chains from outside the compiled loop.
-STRETCH = 50
+STEP_BLOCK = 50
 
 
 class Settings(NamedTuple):
     """How NUTS runs."""
 
-    num_warmup: int = 500
-    num_samples: int = 500
+    n_warmup: int = 500
+    n_samples: int = 500
     target_accept: float = 0.8
     max_tree_depth: int = 10
 
@@ -59,8 +59,8 @@ def log_joint(model: Model, batch: Batch) -> Float[Array, ""]:
     def none(*shape: int) -> Array:
         return jnp.zeros((1, *shape), batch.x.dtype)
 
-    noise = Noise(none(sizes.units), none(sizes.weights), none(sizes.spectral), none(rows, sizes.per_row))
-    terms, _ = elbo_terms(model, noise, batch)
+    normals = StandardNormals(none(sizes.latents), none(sizes.weights), none(sizes.spectral), none(rows, sizes.per_row))
+    terms, _ = elbo_terms(model, normals, batch)
     return elbo(terms) + model.likelihood.log_prior()
 
 
@@ -86,7 +86,7 @@ def nuts_kernel(rest: Model, settings: Settings) -> tuple[Callable, Callable]:
     def begin(position: Model, key: Array, args: tuple) -> Any:
         return start(
             position,
-            settings.num_warmup,
+            settings.n_warmup,
             target_accept_prob=settings.target_accept,
             max_tree_depth=settings.max_tree_depth,
             model_args=args,
@@ -119,7 +119,7 @@ def _advance(states: Any, rest: Model, batch: Batch, settings: Settings, count: 
         new = _seen(states)
         return states, jax.tree.map(lambda all_, one: all_.at[index].set(one), record, new)
 
-    empty = jax.tree.map(lambda leaf: jnp.zeros((STRETCH, *leaf.shape), leaf.dtype), _seen(states))
+    empty = jax.tree.map(lambda leaf: jnp.zeros((STEP_BLOCK, *leaf.shape), leaf.dtype), _seen(states))
     return jax.lax.fori_loop(0, count, body, (states, empty))
 
 
@@ -138,7 +138,7 @@ def sample(
     key: Key[Array, ""],
     settings: Settings,
     listener: Callable[[Progress], None] | None = None,
-    keeper: Keeper | None = None,
+    checkpoint_store: CheckpointStore | None = None,
 ) -> Samples:
     """Run one chain from every start.
 
@@ -154,24 +154,24 @@ def sample(
     batch = Batch(data.x, data.y, data.weight)
     keys = jax.random.split(jax.random.wrap_key_data(jax.random.key_data(key).ravel()[:2]), len(starts))
     states = _begin(positions, rest, keys, batch, settings)
-    total, begun = settings.num_warmup + settings.num_samples, time.perf_counter()
+    total, begun = settings.n_warmup + settings.n_samples, time.perf_counter()
     done, kept = 0, list[dict[str, Any]]()
-    if keeper is not None and (known := keeper.load()) is not None:
+    if checkpoint_store is not None and (known := checkpoint_store.load()) is not None:
         states, done, kept = _gone_on(known, states)
     last = done
     while done < total:
-        limit = settings.num_warmup if done < settings.num_warmup else total
-        count = min(STRETCH, limit - done)
+        limit = settings.n_warmup if done < settings.n_warmup else total
+        count = min(STEP_BLOCK, limit - done)
         states, record = _advance(states, rest, batch, settings, jnp.asarray(count))
         done += count
         seen = jax.tree.map(lambda leaf, count=count: np.asarray(leaf)[:count], record)
-        if done > settings.num_warmup:
+        if done > settings.n_warmup:
             kept.append(seen)
         if listener is not None:
             terms = {"log_joint": float(seen["log_joint"].mean()), "tree": float(seen["steps"].mean())}
             listener(Progress(done, total, terms, time.perf_counter() - begun))
-        if keeper is not None and (done == total or done - last >= keeper.every):
-            keeper.save(_snapshot(states, done, kept))
+        if checkpoint_store is not None and (done == total or done - last >= checkpoint_store.every):
+            checkpoint_store.save(_snapshot(states, done, kept))
             last = done
     return _gathered(kept, rest, len(starts))
 
@@ -189,7 +189,7 @@ def _gone_on(known: Snapshot, states: Any) -> tuple[Any, int, list[dict[str, Any
     return states, known.numbers["done"], kept
 
 
-def _gathered(kept: list[dict[str, Any]], rest: Model, num_chains: int) -> Samples:
+def _gathered(kept: list[dict[str, Any]], rest: Model, n_chains: int) -> Samples:
     record = jax.tree.map(lambda *leaves: np.swapaxes(np.concatenate(leaves), 0, 1), *kept)  # [chains, samples, ...]
     shape = record["log_joint"].shape
     wide = jax.tree.map(

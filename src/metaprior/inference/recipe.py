@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
+from metaprior.types import Leaf
 
 
 class Settling(NamedTuple):

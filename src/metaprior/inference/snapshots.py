@@ -16,7 +16,7 @@ class Snapshot(NamedTuple):
 
 
 @runtime_checkable
-class Keeper(Protocol):
+class CheckpointStore(Protocol):
     """What keeps a run's snapshots: `save` after every so many steps, `load` before the first."""
 
     every: int

@@ -1,4 +1,4 @@
-"""The compiled part of training: a step, a stretch of steps, and the same stretch for many runs side by side.
+"""The compiled part of training: a step, a block of steps, and the same block for many runs side by side.
 
 It is compiled once for the shapes of a run; the number of steps, the data, the rates and the recipe are values.
 """
@@ -15,16 +15,16 @@ from jax.typing import DTypeLike
 from jaxtyping import Array, Int, PyTree
 
 from metaprior.compilation import compiled
-from metaprior.inference.data import Data, Draws, choose_batch
+from metaprior.inference.data import Data, StepConfig, choose_batch
 from metaprior.inference.devices import cut_by_rows, made_whole
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
 from metaprior.inference.recipe import Recipe
-from metaprior.leaves import Leaf
 from metaprior.model import Model, projected, release_times
-from metaprior.noise import Noise, sample_noise, step_key
+from metaprior.random import StandardNormals, draw_normals, step_key
+from metaprior.types import Leaf
 
 #: Steps between two looks at the run from outside the compiled loop.
-STRETCH = 100
+STEP_BLOCK = 100
 #: Adam's direction; the recipe gives the rate. In one flat vector: small networks have many small leaves.
 ADAM = optax.flatten(optax.chain(optax.scale_by_adam(b1=0.9, b2=0.99), optax.scale(-1.0)))
 #: The same, a leaf at a time, for models whose leaves are large: joining and cutting them would cost more.
@@ -58,8 +58,8 @@ def _start_optimiser(optimiser: optax.GradientTransformation, model: Model) -> P
     return optimiser.init(eqx.filter(model, eqx.is_inexact_array))
 
 
-def _loss(model: Model, noise: Noise, batch: Batch, num_rows: Array, kl_weight: Array) -> tuple:
-    terms, jitter = elbo_terms(model, noise, batch)
+def _loss(model: Model, normals: StandardNormals, batch: Batch, num_rows: Array, kl_weight: Array) -> tuple:
+    terms, jitter = elbo_terms(model, normals, batch)
     # per datum, so that rates mean the same for all sizes of data
     return -elbo(terms, kl_weight) / num_rows, {**terms, "jitter": jitter}
 
@@ -70,7 +70,7 @@ def one_step(
     data: Data,
     recipe: Recipe,
     backoff: Leaf,
-    draws: Draws,
+    draws: StepConfig,
     optimiser: optax.GradientTransformation,
     mesh: Mesh | None,
 ) -> tuple[State, dict[str, Array]]:
@@ -79,10 +79,10 @@ def one_step(
     key = step_key(key, state.step)
     batch = cut_by_rows(choose_batch(key, data, draws.batch_size), mesh)
     sizes = state.model.sizes()
-    noise = sample_noise(key, sizes, batch.x.shape[0], draws.num_latent, draws.num_weight, dtype)
-    noise = noise.tempered(recipe.temperature(progress).astype(dtype))
+    normals = draw_normals(key, sizes, batch.x.shape[0], draws.num_latent, draws.num_weight, dtype)
+    normals = normals.tempered(recipe.temperature(progress).astype(dtype))
     kl_weight = recipe.kl_weight(progress).astype(dtype)
-    grads, terms = eqx.filter_grad(_loss, has_aux=True)(state.model, noise, batch, data.num_rows, kl_weight)
+    grads, terms = eqx.filter_grad(_loss, has_aux=True)(state.model, normals, batch, data.num_rows, kl_weight)
     direction, optimiser_state = optimiser.update(grads, state.optimiser, state.model)
     rate = (recipe.rate(progress) * backoff).astype(dtype)
     held = jax.tree.map(lambda d, t: jnp.where(progress >= t, d, 0), direction, release_times(state.model))
@@ -90,21 +90,21 @@ def one_step(
     return State(model, optimiser_state, state.step + 1), terms
 
 
-def _stretch(
+def _step_block(
     state: State,
     key: Array,
     data: Data,
     recipe: Recipe,
     backoff: Leaf,
     stop: Leaf,
-    draws: Draws,
+    draws: StepConfig,
     optimiser: optax.GradientTransformation,
     mesh: Mesh | None = None,
 ) -> tuple[State, dict[str, Array]]:
     """Run steps up to `stop` (at most STRETCH); return the state and the terms of each."""
     arrays, static = eqx.partition(state, eqx.is_array)
     names = _names_of_terms(state.model, data, draws)
-    records = {name: jnp.zeros(STRETCH, data.x.dtype) for name in names}
+    records = {name: jnp.zeros(STEP_BLOCK, data.x.dtype) for name in names}
 
     def body(index: Array, carry: tuple) -> tuple:
         arrays, records = carry
@@ -116,35 +116,35 @@ def _stretch(
     return eqx.combine(made_whole(arrays, mesh), static), made_whole(records, mesh)
 
 
-def _names_of_terms(model: Model, data: Data, draws: Draws) -> list[str]:
+def _names_of_terms(model: Model, data: Data, draws: StepConfig) -> list[str]:
     """Return the names of the terms of a step, in order."""
-    noise = jax.eval_shape(lambda: sample_noise(jax.random.key(0), model.sizes(), data.x.shape[0], 1))
+    normals = jax.eval_shape(lambda: draw_normals(jax.random.key(0), model.sizes(), data.x.shape[0], 1))
     batch = Batch(data.x, data.y, data.weight)
-    terms = eqx.filter_eval_shape(lambda model, noise: elbo_terms(model, noise, batch)[0], model, noise)
+    terms = eqx.filter_eval_shape(lambda model, normals: elbo_terms(model, normals, batch)[0], model, normals)
     return [*terms, "jitter"]
 
 
-stretch = compiled(_stretch)
+step_block = compiled(_step_block)
 
 
 @compiled
-def stretch_of_many(
+def step_block_of_many(
     states: State,
     keys: Array,
     data: Data,
     recipe: Recipe,
     backoffs: Leaf,
     stop: Leaf,
-    draws: Draws,
+    draws: StepConfig,
     optimiser: optax.GradientTransformation,
 ) -> tuple[State, dict[str, Array]]:
-    """Run a stretch of many runs, stacked along a leading axis; they share the number of the step."""
+    """Run a block of steps of many runs, stacked along a leading axis; they share the number of the step."""
     parts, static = eqx.partition((states.model, states.optimiser), eqx.is_array)
 
     def one(own: tuple, key: Array, data: Data, backoff: Leaf) -> tuple[tuple, dict[str, Array]]:
         model, moments = eqx.combine(own, static)
         state = State(model, moments, states.step)
-        new, records = _stretch(state, key, data, recipe, backoff, stop, draws, optimiser)
+        new, records = _step_block(state, key, data, recipe, backoff, stop, draws, optimiser)
         return eqx.filter((new.model, new.optimiser), eqx.is_array), records
 
     parts, records = jax.vmap(one)(parts, keys, data, backoffs)

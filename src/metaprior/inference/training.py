@@ -1,6 +1,6 @@
-"""Training: the compiled loop called in stretches, so that progress shows and a bad turn can be undone.
+"""Training: the compiled loop called in blocks of steps, so that progress shows and a bad turn can be undone.
 
-A stretch that ends non-finite is thrown away: training goes on from the last good state with half the step.
+A block of steps that ends non-finite is thrown away: training goes on from the last good state with half the step.
 Runs of one shape (seeds, splits, restarts) can go side by side in one program, each as it would go alone.
 """
 
@@ -22,11 +22,11 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
 from metaprior.inference import steps
-from metaprior.inference.data import Data, Draws, padded
+from metaprior.inference.data import Data, StepConfig, padded
 from metaprior.inference.devices import placed, replicated
 from metaprior.inference.recipe import Recipe, Settling
-from metaprior.inference.snapshots import Keeper, Snapshot, filled, numbered
-from metaprior.inference.steps import STRETCH, adam_for, stacked_states, start_state, state_of
+from metaprior.inference.snapshots import CheckpointStore, Snapshot, filled, numbered
+from metaprior.inference.steps import STEP_BLOCK, adam_for, stacked_states, start_state, state_of
 from metaprior.model import Model
 from metaprior.weights import WeightModel
 
@@ -35,13 +35,13 @@ MAX_RETREATS = 8
 #: The most runs that are one program.
 LARGEST_GROUP = 5
 
-_RECIPE, _DRAWS = Recipe(), Draws()
+_RECIPE, _DRAWS = Recipe(), StepConfig()
 
 History = dict[str, np.ndarray]
 
 
 class Progress(NamedTuple):
-    """What a listener is told after each stretch."""
+    """What a listener is told after each block of steps."""
 
     step: int
     num_steps: int
@@ -59,7 +59,7 @@ class Fit(NamedTuple):
     model: Model
     history: History
     num_steps: int
-    retreats: int
+    roll_backs: int
     jitter: float
     converged: bool
 
@@ -70,22 +70,22 @@ class Run:
 
     key: Key[Array, ""]
     backoff: float = 1.0
-    retreats: int = 0
+    roll_backs: int = 0
     history: list[History] = dataclasses.field(default_factory=list)
     ended: Fit | None = None
 
-    def retreat(self, step: int) -> None:
+    def roll_back(self, step: int) -> None:
         """Go on from the last good state with half the step and other numbers; give up where that does not help."""
-        self.retreats, self.backoff = self.retreats + 1, self.backoff / 2
-        _warn_of_retreat(step, self.backoff, self.retreats)
-        self.key = jax.random.fold_in(self.key, self.retreats)
+        self.roll_backs, self.backoff = self.roll_backs + 1, self.backoff / 2
+        _warn_of_roll_back(step, self.backoff, self.roll_backs)
+        self.key = jax.random.fold_in(self.key, self.roll_backs)
 
     def end(self, model: Model, converged: bool) -> None:
         """Keep the model and what led to it."""
         terms = joined(self.history)
         jitter = float(np.max(terms.pop("jitter"), initial=0.0))
         report_jitter(model.weights, jitter)
-        self.ended = Fit(model, terms, len(terms["elbo"]), self.retreats, jitter, converged)
+        self.ended = Fit(model, terms, len(terms["elbo"]), self.roll_backs, jitter, converged)
 
 
 class _Program(abc.ABC):
@@ -114,11 +114,11 @@ class _Program(abc.ABC):
         """Return the state of one run."""
 
 
-class _Alone(_Program):
+class _SingleRun(_Program):
     """One run, on one device or with its rows spread over a mesh."""
 
     def __init__(
-        self, model: Model, data: Data, draws: Draws, optimiser: optax.GradientTransformation, mesh: Mesh | None
+        self, model: Model, data: Data, draws: StepConfig, optimiser: optax.GradientTransformation, mesh: Mesh | None
     ) -> None:
         state = start_state(model, optimiser, data.x.dtype)
         self.state = state if mesh is None else replicated(state, mesh)
@@ -127,7 +127,7 @@ class _Alone(_Program):
 
     def advance(self, runs: Sequence[Run], values: Recipe, stop: int) -> tuple[steps.State, list[History]]:
         backoff, rest = np.float32(runs[0].backoff), (self.draws, self.optimiser, self.mesh)
-        state, records = steps.stretch(self.state, runs[0].key, self.data, values, backoff, np.int32(stop), *rest)
+        state, records = steps.step_block(self.state, runs[0].key, self.data, values, backoff, np.int32(stop), *rest)
         return state, [{name: np.asarray(values) for name, values in records.items()}]
 
     def step(self) -> int:
@@ -143,7 +143,7 @@ class _Alone(_Program):
         return state
 
 
-class _Together(_Program):
+class _BatchedRuns(_Program):
     """Several runs of one shape, each with its own data: in groups that are one program, the groups over threads.
 
     A group's arrays stay in a core's cache, which those of all runs would not; threads keep all cores busy where the
@@ -154,7 +154,7 @@ class _Together(_Program):
         self,
         models: Sequence[Model],
         data: Sequence[Data],
-        draws: Draws,
+        draws: StepConfig,
         optimiser: optax.GradientTransformation,
     ) -> None:
         size = max(own.x.shape[0] for own in data)
@@ -177,7 +177,7 @@ class _Together(_Program):
             keys, backoffs = jnp.stack([run.key for run in own]), np.array([run.backoff for run in own], np.float32)
             rest = (values, backoffs, np.int32(stop), self.draws, self.optimiser)
             with jax.enable_x64(x64):
-                state, records = steps.stretch_of_many(self.state[number], keys, self.data[number], *rest)
+                state, records = steps.step_block_of_many(self.state[number], keys, self.data[number], *rest)
                 return state, {name: np.asarray(values) for name, values in records.items()}
 
         if not self.compiled:
@@ -231,32 +231,32 @@ def train(
     key: Key[Array, ""],
     *,
     recipe: Recipe = _RECIPE,
-    draws: Draws = _DRAWS,
+    draws: StepConfig = _DRAWS,
     optimiser: optax.GradientTransformation | None = None,
     listener: Listener | None = None,
     stop_when: StopRule | None = None,
     mesh: Mesh | None = None,
-    keeper: Keeper | None = None,
+    checkpoint_store: CheckpointStore | None = None,
     settling: Settling | None = None,
 ) -> Fit:
     """Fit a model by maximising its ELBO.
 
-    `optimiser` None is Adam. `listener` is told after every stretch; `stop_when` is asked then, once the recipe has
-    let everything in, whether the run may end early; a rule that has `kept` a model is where the run's model is from.
-    A `mesh` (`inference.row_mesh`) spreads the rows of every step. A `keeper` keeps snapshots; where it has one, the
-    run goes on from there and ends with the same bits. With `settling` the number of steps is at most the recipe's: the
-    rate begins to fall once the bound is flat.
+    `optimiser` None is Adam. `listener` is told after every block of steps; `stop_when` is asked then, once the recipe
+    has let everything in, whether the run may end early; a rule that has `kept` a model is where the run's model comes
+    from. A `mesh` (`inference.row_mesh`) spreads the rows of every step. A `checkpoint_store` keeps snapshots; where it
+    has one, the run goes on from there and ends with the same bits. With `settling` the number of steps is at most
+    the recipe's: the rate begins to fall once the bound is flat.
     """
-    program, run = _Alone(model, data, draws, adam_for(model) if optimiser is None else optimiser, mesh), Run(key)
-    if keeper is None:
-        return _driven(program, [run], recipe, listener, [stop_when], settling=settling)[0]
-    known = keeper.load()
+    program, run = _SingleRun(model, data, draws, adam_for(model) if optimiser is None else optimiser, mesh), Run(key)
+    if checkpoint_store is None:
+        return _run_loop(program, [run], recipe, listener, [stop_when], settling=settling)[0]
+    known = checkpoint_store.load()
     if known is not None:
         _go_on_from(known, program, run, stop_when)
-    kept = _Kept(keeper, program, run, stop_when)
-    fit = _driven(program, [run], recipe, listener, [stop_when], kept, settling)[0]
+    kept = _Kept(checkpoint_store, program, run, stop_when)
+    fit = _run_loop(program, [run], recipe, listener, [stop_when], kept, settling)[0]
     if known is None or program.step() > kept.last or fit.converged != known.numbers["converged"]:
-        keeper.save(snapshot_of(program, run, stop_when))
+        checkpoint_store.save(snapshot_of(program, run, stop_when))
     return fit
 
 
@@ -266,7 +266,7 @@ def train_many(
     keys: Sequence[Key[Array, ""]],
     *,
     recipe: Recipe = _RECIPE,
-    draws: Draws = _DRAWS,
+    draws: StepConfig = _DRAWS,
     optimiser: optax.GradientTransformation | None = None,
     listener: Listener | None = None,
     stop_when: Sequence[StopRule | None] | None = None,
@@ -282,12 +282,12 @@ def train_many(
         raise ValueError(
             f"expected as many models as data and keys, and at least one; got {len(models)}, {len(data)}, {len(keys)}."
         )
-    program = _Together(models, data, draws, adam_for(models[0]) if optimiser is None else optimiser)
+    program = _BatchedRuns(models, data, draws, adam_for(models[0]) if optimiser is None else optimiser)
     rules = [None] * len(models) if stop_when is None else stop_when
-    return _driven(program, [Run(key) for key in keys], recipe, listener, rules, settling=settling)
+    return _run_loop(program, [Run(key) for key in keys], recipe, listener, rules, settling=settling)
 
 
-def _driven(
+def _run_loop(
     program: _Program,
     runs: Sequence[Run],
     recipe: Recipe,
@@ -296,15 +296,15 @@ def _driven(
     after: Callable[[int], None] = lambda step: None,
     settling: Settling | None = None,
 ) -> list[Fit]:
-    """Call the compiled loop, stretch after stretch, until all runs have ended; `after` is told of each."""
+    """Call the compiled loop, block after block, until all runs have ended; `after` is told of each."""
     begun = time.perf_counter()
     num_steps, values, flat = _settled(program, runs, recipe, settling)
     settles = max(float(recipe.noise_full), float(recipe.kl_full))
     while program.step() < num_steps and not all(run.ended for run in runs):
         first = program.step()
-        last = min(first + STRETCH, num_steps)
+        last = min(first + STEP_BLOCK, num_steps)
         new, records = program.advance(runs, values, last)
-        if _retreated(program, new, records, runs, first):
+        if _rolled_back(program, new, records, runs, first):
             continue
         program.state = new
         for run, record in zip(runs, records, strict=True):
@@ -348,17 +348,17 @@ def _flat_at(program: _Program, runs: Sequence[Run], settling: Settling) -> int 
 class _Kept:
     """Saves a snapshot whenever `every` steps have passed."""
 
-    def __init__(self, keeper: Keeper, program: _Alone, run: Run, rule: StopRule | None) -> None:
-        self.keeper, self.program, self.run, self.rule = keeper, program, run, rule
+    def __init__(self, checkpoint_store: CheckpointStore, program: _SingleRun, run: Run, rule: StopRule | None) -> None:
+        self.checkpoint_store, self.program, self.run, self.rule = checkpoint_store, program, run, rule
         self.last = program.step()
 
     def __call__(self, step: int) -> None:
-        if step - self.last >= self.keeper.every:
-            self.keeper.save(snapshot_of(self.program, self.run, self.rule))
+        if step - self.last >= self.checkpoint_store.every:
+            self.checkpoint_store.save(snapshot_of(self.program, self.run, self.rule))
             self.last = step
 
 
-def snapshot_of(program: _Alone, run: Run, rule: StopRule | None) -> Snapshot:
+def snapshot_of(program: _SingleRun, run: Run, rule: StopRule | None) -> Snapshot:
     """Return all that a run needs to go on."""
     arrays = numbered("state", program.state) | numbered("kept", getattr(rule, "kept", None))
     arrays["key"] = np.asarray(jax.random.key_data(run.key))
@@ -366,16 +366,16 @@ def snapshot_of(program: _Alone, run: Run, rule: StopRule | None) -> Snapshot:
     arrays |= {f"term {name}": values for name, values in terms.items() if name != "elbo"}
     converged = run.ended is not None and run.ended.converged
     rule_progress: dict[str, float] = getattr(rule, "progress", dict)()
-    numbers = {"backoff": run.backoff, "retreats": run.retreats, "converged": converged, "rule": rule_progress}
+    numbers = {"backoff": run.backoff, "retreats": run.roll_backs, "converged": converged, "rule": rule_progress}
     return Snapshot(arrays, numbers)
 
 
-def _go_on_from(known: Snapshot, program: _Alone, run: Run, rule: StopRule | None) -> None:
+def _go_on_from(known: Snapshot, program: _SingleRun, run: Run, rule: StopRule | None) -> None:
     """Put a run where a snapshot was taken."""
     state = filled("state", program.state, known.arrays)
     program.state = state if program.mesh is None else replicated(state, program.mesh)
     run.key = jax.random.wrap_key_data(jnp.asarray(known.arrays["key"]), impl=jax.random.key_impl(run.key))
-    run.backoff, run.retreats = known.numbers["backoff"], known.numbers["retreats"]
+    run.backoff, run.roll_backs = known.numbers["backoff"], known.numbers["retreats"]
     terms = {name.removeprefix("term "): a for name, a in known.arrays.items() if name.startswith("term ")}
     run.history = [terms] if program.step() else []
     if rule is not None and known.numbers["rule"]:
@@ -385,7 +385,7 @@ def _go_on_from(known: Snapshot, program: _Alone, run: Run, rule: StopRule | Non
         run.end(_model_at_end(program, 0, rule), converged=True)
 
 
-def _retreated(program: _Program, new: Any, records: Sequence[History], runs: Sequence[Run], step: int) -> bool:
+def _rolled_back(program: _Program, new: Any, records: Sequence[History], runs: Sequence[Run], step: int) -> bool:
     """Send runs that have turned non-finite back; return whether there are any."""
     good = program.finite(new)
     bad = [
@@ -394,7 +394,7 @@ def _retreated(program: _Program, new: Any, records: Sequence[History], runs: Se
         if run.ended is None and not (is_good and _finite(record))
     ]
     for run in bad:
-        run.retreat(step)
+        run.roll_back(step)
     return bool(bad)
 
 
@@ -413,7 +413,7 @@ def _model_at_end(program: _Program, index: int, rule: StopRule | None) -> Model
 
 
 def _last_means(runs: Sequence[Run]) -> dict[str, float]:
-    """Return the mean of every term over the last stretch and all runs."""
+    """Return the mean of every term over the last block of steps and all runs."""
     last = [run.history[-1] for run in runs]
     return {name: float(np.mean([terms[name] for terms in last])) for name in last[0]}
 
@@ -436,10 +436,10 @@ class ConvergenceTrouble(UserWarning):
     """A run met a numerical difficulty and dealt with it."""
 
 
-def _warn_of_retreat(step: int, backoff: float, retreats: int) -> None:
-    if retreats > MAX_RETREATS:
+def _warn_of_roll_back(step: int, backoff: float, roll_backs: int) -> None:
+    if roll_backs > MAX_RETREATS:
         raise FloatingPointError(
-            f"training turned non-finite {retreats} times near step {step}, even with the step size cut to "
+            f"training turned non-finite {roll_backs} times near step {step}, even with the step size cut to "
             f"{backoff:g} of its start; lower the learning rate, look for extreme values in the data, or take "
             "dtype='float64'."
         )

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
+from metaprior.types import Leaf
 
 H = TypeVar("H", bound="HyperKernel")
 Hyper = float | int | Sequence[float] | np.ndarray | None

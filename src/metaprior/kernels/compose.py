@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels.base import HyperKernel, Kernel, log_positive
-from metaprior.leaves import Leaf
+from metaprior.types import Leaf
 
 
 class _Pair(Kernel):

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from metaprior.kernels.base import HyperKernel, checked_bounds, checked_names, log_positive
-from metaprior.leaves import Leaf
+from metaprior.types import Leaf
 
 
 class Constant(HyperKernel):

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from metaprior.kernels.stationary import Stationary
-from metaprior.leaves import Leaf
+from metaprior.types import Leaf
 
 
 class _Matern(Stationary):

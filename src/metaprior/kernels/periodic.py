@@ -14,8 +14,8 @@ from jaxtyping import Array, Float
 
 from metaprior.kernels.base import Hyper, HyperKernel, checked_bounds, checked_names, log_positive
 from metaprior.kernels.rbf import RBF
-from metaprior.leaves import Leaf
 from metaprior.numerics import cosine
+from metaprior.types import Leaf
 
 
 class Periodic(HyperKernel):

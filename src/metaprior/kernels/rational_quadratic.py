@@ -14,8 +14,8 @@ from jaxtyping import Array, Float
 
 from metaprior.kernels.base import Hyper, checked_bounds, checked_names, log_positive
 from metaprior.kernels.stationary import Stationary
-from metaprior.leaves import Leaf
 from metaprior.numerics import uniform_from_normal
+from metaprior.types import Leaf
 
 
 class RationalQuadratic(Stationary):

@@ -16,8 +16,8 @@ from metaprior.kernels.base import (
     log_positive,
     squared_distance,
 )
-from metaprior.leaves import Leaf
 from metaprior.numerics import cosine
+from metaprior.types import Leaf
 
 
 class Stationary(HyperKernel):

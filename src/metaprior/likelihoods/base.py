@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
 from metaprior.numerics import small_cholesky
+from metaprior.types import Leaf
 
 NUM_NODES = 16
 #: Values of a mixture that its ranked probability score compares, at least: so many of all draws, so many of each.

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
 from metaprior.likelihoods.base import Likelihood
+from metaprior.types import Leaf
 
 
 class Categorical(Likelihood):

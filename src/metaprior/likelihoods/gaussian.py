@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
 from metaprior.likelihoods.base import OutputLikelihood
+from metaprior.types import Leaf
 
 #: The part of training for which a learned noise level is held at its (small) start: the bounds of mean-field networks
 #: and of the global MetaGP prefer to explain few data as noise.

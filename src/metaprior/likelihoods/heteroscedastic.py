@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
 from metaprior.likelihoods.base import OutputLikelihood
 from metaprior.likelihoods.gaussian import NOISE_HOLD, Gaussian, half_normal_log_density
+from metaprior.types import Leaf
 
 #: The least noise, in standard deviations of the targets: those without any would make the density infinite.
 FLOOR = 0.01

@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
 from metaprior.likelihoods.base import OutputLikelihood
 from metaprior.likelihoods.gaussian import NOISE_HOLD, half_normal_log_density
 from metaprior.likelihoods.invert import invert
+from metaprior.types import Leaf
 
 
 class StudentT(OutputLikelihood):

@@ -21,6 +21,7 @@ from metaprior.estimators.metagp import MetaGPEstimator
 from metaprior.estimators.phases import usual_phase
 from metaprior.estimators.regime import REGIMES
 from metaprior.estimators.regressor import RegressorPart
+from metaprior.estimators.renamed import accepts_old_names
 from metaprior.inference import Fit
 from metaprior.likelihoods import Bernoulli, Categorical
 from metaprior.model import Model
@@ -34,7 +35,7 @@ from metaprior.multitask.tasks import (
     started_alike,
     together,
 )
-from metaprior.prediction import Predictive
+from metaprior.predictive.draws import Predictive
 from metaprior.weights import MetaGP
 from metaprior.weights.multitask import joined, split
 
@@ -125,10 +126,10 @@ class MultiTaskEstimator(MetaGPEstimator):
     def _start_of(self, task: Task, seed: int) -> Model:
         """Return the model of a new task alone, of which training moves the private parts only."""
         known: list[Any] = [self.estimators_[name].model_ for name in self.tasks_]
-        asked = self.num_inducing_rows
+        asked = self.n_inducing_rows
         # the codes are not the task's own, and a short task may have fewer rows than the tasks of the fit
         few = asked if asked == "auto" else min(int(asked), len(task.problem.x))
-        starter = self._of_one(num_inducing="auto", num_inducing_rows=few)
+        starter = self._of_one(n_inducing="auto", n_inducing_rows=few)
         starter.x_scale_ = self.x_scale_
         fresh: Any = starter._started(task.problem, seed)
         private = private_start(split(fresh.weights)[1], [split(model.weights)[1] for model in known])
@@ -195,7 +196,12 @@ class MultiTaskEstimator(MetaGPEstimator):
             self._is_integrated,
         )
         instead = "every task's output layer has a GP of its own"
-        expect("mapping", self.mapping, f"'auto' or 'layer' with several tasks: {instead}", self._mapping == "layer")
+        expect(
+            "weight_gp",
+            self.weight_gp,
+            f"'auto' or 'per_layer' with several tasks: {instead}",
+            self._weight_gp == "per_layer",
+        )
         num_layers = len(np.atleast_1d(np.asarray(self.hidden_layer_sizes))) + 1
         local = self._layers_named("local_layers", self.local_layers, num_layers)
         expect(
@@ -255,6 +261,7 @@ class MultiTaskEstimator(MetaGPEstimator):
         self.estimators_ = dict(zip(state["names"], state["answering"], strict=True))
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  # type: ignore[misc]
     """Regression on several related tasks by networks that share everything below their output layers.
@@ -277,7 +284,7 @@ class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  #
         Steps of the optimiser at most when tasks are fitted together; training ends when the bound no longer rises.
     output_layer : {"auto", "exact", "inducing_rows", "pseudo_observations"}, default="auto"
         How the output layers are integrated. All tasks of a fit have the same regime, by the size of the longest task.
-    mapping : {"auto", "layer"}, default="auto"
+    weight_gp : {"auto", "per_layer"}, default="auto"
         One GP per layer: every task's output layer has its own.
     local_layers : sequence of int, default=None
         None or (-1,): the input kernel is each task's own and cannot reach the layers that are shared.
@@ -337,6 +344,7 @@ class MultiTaskRegressor(MultiTaskEstimator, RegressorPart, MetaGPEstimator):  #
         _expect_number(name, "targets", self.n_outputs_, task.problem.targets.shape[1])
 
 
+@accepts_old_names
 @dataclass(eq=False, repr=False)
 class MultiTaskClassifier(MultiTaskEstimator, ClassifierPart, MetaGPEstimator):  # type: ignore[misc]
     """Classification on several related tasks by networks that share everything below their output layers.

@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.inference import make_data
-from metaprior.leaves import Fixed
 from metaprior.likelihoods import Likelihood
 from metaprior.output_layer import ConditionedGP, FunctionGP, OutputLayer
 from metaprior.output_layer.base import Batch
+from metaprior.types import Fixed
 from metaprior.weights.multitask import TasksDraw
 
 

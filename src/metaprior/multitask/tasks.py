@@ -48,7 +48,7 @@ def started_alike(starter: MetaGPEstimator, tasks: Sequence[Task], seed: int) ->
     starter.output_layer = starter._regime(len(longest.x), longest.num_functions)
     points = getattr(starter._started(longest, seed).output, "points", None)
     if points is not None:
-        starter.num_inducing_rows = len(points)
+        starter.n_inducing_rows = len(points)
     rng, least = np.random.default_rng([seed, 3]), 0 if points is None else len(points)
     return [starter._started(_lengthened(task.problem, least, rng), seed) for task in tasks]
 

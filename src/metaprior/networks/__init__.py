@@ -1,7 +1,7 @@
 """Architectures: which units each weight joins, and how activations flow."""
 
 from metaprior.networks.activations import activation_named
-from metaprior.networks.base import Layer, Network, Wire
+from metaprior.networks.base import Layer, Network, WeightLayer
 from metaprior.networks.dense import Dense
 
-__all__ = ["Dense", "Layer", "Network", "Wire", "activation_named"]
+__all__ = ["Dense", "Layer", "Network", "WeightLayer", "activation_named"]

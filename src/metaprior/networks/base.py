@@ -1,7 +1,7 @@
 """What an architecture is: which units each weight joins, and how activations flow.
 
 A network is a pure function of its layers. It numbers its units, says for every layer of weights which units stand
-at its two ends (`Wire`), and pushes activations through callables that it is handed. It knows nothing of where
+at its two ends (`WeightLayer`), and pushes activations through callables that it is handed. It knows nothing of where
 weights come from; a convolution is one more file, with channels (and offsets) as units.
 """
 
@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 Layer = Callable[[Array], Array]
 
 
-class Wire(NamedTuple):
+class WeightLayer(NamedTuple):
     """One layer of weights: units `inputs` on one side (the last of them the bias unit), `outputs` on the other."""
 
     inputs: range
@@ -39,7 +39,7 @@ class Network(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def wires(self) -> tuple[Wire, ...]:
+    def weight_layers(self) -> tuple[WeightLayer, ...]:
         """The layers of weights, from the input to the output."""
 
     @abc.abstractmethod

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from metaprior.networks.activations import activation_named
-from metaprior.networks.base import Layer, Network, Wire
+from metaprior.networks.base import Layer, Network, WeightLayer
 
 
 class Dense(Network):
@@ -29,13 +29,13 @@ class Dense(Network):
         return sum(self.sizes) + len(self.sizes) - 1
 
     @property
-    def wires(self) -> tuple[Wire, ...]:
+    def weight_layers(self) -> tuple[WeightLayer, ...]:
         """Consecutive layers, the bias unit on the input side only."""
         starts = [0]
         for size in self.sizes[:-1]:
             starts.append(starts[-1] + size + 1)
         return tuple(
-            Wire(
+            WeightLayer(
                 range(starts[l], starts[l] + self.sizes[l] + 1),
                 range(starts[l + 1], starts[l + 1] + self.sizes[l + 1]),
             )

@@ -12,10 +12,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from metaprior.answers import answer_of
 from metaprior.estimators.base import NetworkEstimator
 from metaprior.optimise.box import Box
 from metaprior.optimise.functions import Criterion, JointFunctions, functions_of, improvement, lowest
+from metaprior.predictive.from_sklearn import answer_of
 
 #: Candidates over the box and around the best known point, whose distances lie between these parts of the sides.
 NUM_SPREAD, NUM_AROUND = 1024, 256

@@ -15,11 +15,11 @@ from jaxtyping import Array, Float, Key
 
 from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.estimators.base import NetworkEstimator
-from metaprior.integrated_prediction import IntegratedDraws, coherent_functions, first_of
-from metaprior.leaves import Leaf
 from metaprior.model import Model
 from metaprior.output_layer import ConditionedGP
-from metaprior.prediction import FunctionDraws, joint_functions
+from metaprior.predictive.draws import FunctionDraws, joint_functions
+from metaprior.predictive.integrated import IntegratedDraws, coherent_functions, first_of
+from metaprior.types import Leaf
 
 #: What is minimised over x: from every draw's value [S, R] and lowest known value [S], a number a row.
 Criterion = Callable[[Any, Any], Any]

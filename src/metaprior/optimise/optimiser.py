@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from metaprior import kernels
+from metaprior.decisions.records import history_frame, read_loop, refuse_to_replace, write_loop
+from metaprior.decisions.warm_start import RefittedModel
 from metaprior.estimators import MetaGPRegressor
 from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.progress import new_bar
 from metaprior.kernels import Kernel
-from metaprior.loops import history_frame, read_loop, refuse_to_replace, write_loop
 from metaprior.optimise.acquisition import ACQUISITIONS, Situation
 from metaprior.optimise.box import Box
 from metaprior.optimise.targets import surrogate_targets
-from metaprior.refitting import RefittedModel
 
 if TYPE_CHECKING:
     import pandas as pd

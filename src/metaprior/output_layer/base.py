@@ -1,6 +1,6 @@
 """What a regime is: given a draw of everything below the output layer, the bound of the data and the posterior of f.
 
-Given the unit latents and the layers below, the network's outputs are a Gaussian process (`mapping.output`). The
+Given the unit latents and the layers below, the network's outputs are a Gaussian process (`GP.output`). The
 objective is then E_q(below)[log p(y | below)] - KL of what is drawn: never looser than a bound that draws the output
 weights from a posterior of their own. Each file beside this one is one way to the inner term, with the same parts in
 the same order: the bound of a batch, then the posterior given the draw.
@@ -12,10 +12,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
 from metaprior.likelihoods import Gaussian, Likelihood
-from metaprior.mapping import OutputPrior, OutputRows, PriorFunction
 from metaprior.networks import Network
+from metaprior.types import Leaf
+from metaprior.weight_gp import OutputPrior, OutputRows, PriorFunction
 from metaprior.weights import WeightDraw
 
 #: Random features of the input kernel in a drawn function.

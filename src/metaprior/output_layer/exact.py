@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Fixed
 from metaprior.likelihoods import Likelihood
-from metaprior.mapping import OutputRows
 from metaprior.numerics import gaussian_log_density_of, jittered_inverse_root
 from metaprior.output_layer.base import Batch, FunctionGP, ObservedRows, OutputLayer, by_output, noise_of
+from metaprior.types import Fixed
+from metaprior.weight_gp import OutputRows
 
 
 class Exact(OutputLayer):

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from metaprior.mapping import OutputRows
 from metaprior.numerics import eigenvectors, jittered_inverse_root
 from metaprior.output_layer.base import ConditionedGP, FunctionGP, kl_of_observing
+from metaprior.weight_gp import OutputRows
 
 
 class ObservedInBasis(ConditionedGP):

@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Fixed, Leaf
 from metaprior.likelihoods import Likelihood
-from metaprior.mapping import OutputRows
 from metaprior.numerics import jittered_inverse_root
 from metaprior.output_layer.base import Batch, FunctionGP, JointRows, OutputLayer, by_output, noise_of
+from metaprior.types import Fixed, Leaf
+from metaprior.weight_gp import OutputRows
 
 #: Rows of a block.
 BLOCK = 4096

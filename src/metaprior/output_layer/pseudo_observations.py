@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
 from metaprior.likelihoods import Likelihood
 from metaprior.numerics import jittered_inverse_root
 from metaprior.output_layer.base import Batch, FunctionGP, ObservedRows, OutputLayer, by_output
 from metaprior.output_layer.independent_outputs import ObservedInBasis
+from metaprior.types import Leaf
 
 
 class PseudoObservations(OutputLayer):

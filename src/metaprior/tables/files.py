@@ -87,7 +87,7 @@ def read_table(path: str | Path, form: CSVForm = USUAL_FORM, *, text: Collection
 
 def write_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = False) -> None:
     """Write a table to a Parquet file (.parquet, .pq) or a CSV file (any other name), atomically."""
-    from metaprior.saving import write_atomically
+    from metaprior.io.saving import write_atomically
 
     target = Path(path)
     if target.exists() and not overwrite:

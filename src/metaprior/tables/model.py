@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metaprior.io.saving import save
 from metaprior.metrics import scores
-from metaprior.saving import save
 from metaprior.tables.columns import shown
 from metaprior.tables.errors import TableError
 from metaprior.tables.files import pandas
@@ -19,7 +19,7 @@ from metaprior.tables.target import CLASSIFICATION
 if TYPE_CHECKING:
     import pandas as pd
 
-    from metaprior.prediction import Predictive
+    from metaprior.predictive.draws import Predictive
 
 
 @dataclass(eq=False)

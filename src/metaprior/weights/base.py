@@ -14,9 +14,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from metaprior.mapping import OutputPrior
 from metaprior.networks import Layer, Network
-from metaprior.noise import Noise, NoiseSizes
+from metaprior.random import NormalCounts, StandardNormals
+from metaprior.weight_gp import OutputPrior
 
 
 class WeightDraw(eqx.Module):
@@ -56,7 +56,7 @@ class PreparedWeights(eqx.Module):
     """A weight model with all that does not depend on a draw computed once."""
 
     @abc.abstractmethod
-    def draw(self, noise: Noise) -> WeightDraw:
+    def draw(self, normals: StandardNormals) -> WeightDraw:
         """Return one draw."""
 
     @property
@@ -69,7 +69,7 @@ class WeightModel(eqx.Module):
     """Where the weights of a network come from."""
 
     @abc.abstractmethod
-    def sizes(self) -> NoiseSizes:
+    def sizes(self) -> NormalCounts:
         """Return how many standard normals a draw takes."""
 
     @abc.abstractmethod

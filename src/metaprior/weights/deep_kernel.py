@@ -1,7 +1,7 @@
 """Deep kernel learning: the hidden layers are point weights, the last layer is one sparse variational GP an output.
 
 f_k(x) ~ GP(0, s_k^2 kernel_k(h, h')) on the features h of the last hidden layer (on x itself where there is none),
-known through q(v) at M inducing points a GP, whitened as the mapping over codes is:
+known through q(v) at M inducing points a GP, whitened as the GP over codes is:
 
 mean = s A' m,   cov = s^2 (K_hh - A' A + A' T T' A),   A = L^-1 K_uh,   L L' = K_uu          cost K M^2 (B + M)
 
@@ -16,11 +16,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
-from metaprior.leaves import Leaf
-from metaprior.mapping import Whitened
 from metaprior.networks import Layer, Network
-from metaprior.noise import Noise, NoiseSizes
 from metaprior.numerics import jittered_cholesky, jittered_inverse_root
+from metaprior.random import NormalCounts, StandardNormals
+from metaprior.types import Leaf
+from metaprior.weight_gp import Whitened
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
 from metaprior.weights.point import gaussian_log_density, product, starting_weights
 
@@ -66,7 +66,7 @@ class DeepKernel(WeightModel):
         cls,
         network: Network,
         kernel: Kernel,
-        num_inducing: int,
+        n_inducing: int,
         inputs: np.ndarray,
         rng: np.random.Generator,
         *,
@@ -79,14 +79,14 @@ class DeepKernel(WeightModel):
         """
         values = starting_weights(network, rng)[:-1]
         features = features_of(network, values, inputs)
-        num_outputs = len(network.wires[-1].outputs)
+        num_outputs = len(network.weight_layers[-1].outputs)
         kernel = kernel.bound_to(features.shape[1])
         if values:
             kernel = kernel.unstandardised(_typical_distance(features, rng))
 
         def one() -> OutputGP:
-            start = Whitened.start(0.1 * rng.standard_normal(num_inducing))
-            return OutputGP(*start, kernel, np.zeros(()), _chosen(features, num_inducing, rng))
+            start = Whitened.start(0.1 * rng.standard_normal(n_inducing))
+            return OutputGP(*start, kernel, np.zeros(()), _chosen(features, n_inducing, rng))
 
         gps = jax.tree.map(lambda *leaves: np.stack(leaves), *[one() for _ in range(num_outputs)])
         return cls(values, gps, prior_scale, jitter)
@@ -96,9 +96,9 @@ class DeepKernel(WeightModel):
         """K."""
         return self.gps.log_scale.shape[0]
 
-    def sizes(self) -> NoiseSizes:
+    def sizes(self) -> NormalCounts:
         """One normal an output for every row."""
-        return NoiseSizes(per_row=self.num_outputs)
+        return NormalCounts(per_row=self.num_outputs)
 
     def prepared(self) -> "PreparedDeepKernel":
         """Factor every K_uu. Cost K M^3."""
@@ -134,7 +134,7 @@ class PreparedDeepKernel(PreparedWeights):
         """The largest jitter of the factors."""
         return self.used_jitter
 
-    def draw(self, noise: Noise) -> "DeepKernelDraw":
+    def draw(self, normals: StandardNormals) -> "DeepKernelDraw":
         """Rows bring their own normals: nothing else is drawn."""
         return DeepKernelDraw(self)
 

@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
-from metaprior.leaves import Fixed, Leaf
-from metaprior.networks import Layer, Network, Wire
-from metaprior.noise import Noise, NoiseSizes
+from metaprior.networks import Layer, Network, WeightLayer
 from metaprior.numerics import jittered_cholesky, jittered_inverse_root
+from metaprior.random import NormalCounts, StandardNormals
+from metaprior.types import Fixed, Leaf
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
 from metaprior.weights.point import ExplicitDraw, gaussian_log_density
 
@@ -43,7 +43,7 @@ class HierarchicalMetaGP(WeightModel):
     log_weight_noise: Float[Leaf, ""]
     centres: Fixed
     inputs: Fixed
-    wires: tuple[Wire, ...] = eqx.field(static=True)
+    weight_layers: tuple[WeightLayer, ...] = eqx.field(static=True)
     at_the_data: bool = eqx.field(static=True, default=True)
 
     @classmethod
@@ -57,15 +57,15 @@ class HierarchicalMetaGP(WeightModel):
         rng: np.random.Generator,
     ) -> "HierarchicalMetaGP":
         """Start from a draw of the prior, hyper-parameters at their centres."""
-        wires = network.wires
-        num_weights = sum(w.num_weights for w in wires)
+        weight_layers = network.weight_layers
+        num_weights = sum(w.num_weights for w in weight_layers)
         if num_weights > MOST_WEIGHTS:
             raise ValueError(
                 f"prior='metagp': expected at most {MOST_WEIGHTS} weights, whose covariance is factored at every step; "
                 f"got {num_weights}. Take fewer features or units, or prior='normal'."
             )
         kernel = weight_kernel.bound_to(latent_dim)
-        log_scale = np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in wires])
+        log_scale = np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in weight_layers])
         log_noise = np.asarray(np.log(WEIGHT_NOISE))
         return cls(
             z=rng.standard_normal((network.num_units, latent_dim)),
@@ -78,7 +78,7 @@ class HierarchicalMetaGP(WeightModel):
             log_weight_noise=log_noise,
             centres=Fixed((kernel, kernel, input_kernel, log_scale, log_noise)),
             inputs=Fixed(np.zeros((0, 0)) if input_kernel is None else np.asarray(inputs)),
-            wires=wires,
+            weight_layers=weight_layers,
         )
 
     @property
@@ -90,10 +90,10 @@ class HierarchicalMetaGP(WeightModel):
         """Return all hyper-parameters, in the order of `centres`."""
         return (self.kernel_in, self.kernel_out, self.input_kernel, self.log_scale, self.log_weight_noise)
 
-    def sizes(self) -> NoiseSizes:
+    def sizes(self) -> NormalCounts:
         """Nothing is drawn at the data; at other inputs, what the data leave open."""
         none = self.input_kernel is None or self.at_the_data
-        return NoiseSizes(per_row=0 if none else self.noise.shape[-1])
+        return NormalCounts(per_row=0 if none else self.noise.shape[-1])
 
     def for_prediction(self) -> "HierarchicalMetaGP":
         """Draw what the data leave open."""
@@ -101,8 +101,8 @@ class HierarchicalMetaGP(WeightModel):
 
     def prepared(self) -> "PreparedHierarchical":
         """Factor the covariance of the weights, and of the inputs. Cost W^3 + N^3."""
-        ends = [self._ends(w) for w in self.wires]
-        z_in, z_out = (jnp.concatenate([pair[side] for pair in ends]) for side in (0, 1))
+        layer_latents = [self._layer_latents(w) for w in self.weight_layers]
+        z_in, z_out = (jnp.concatenate([pair[side] for pair in layer_latents]) for side in (0, 1))
         jitter = jnp.asarray(JITTER, z_in.dtype)
         factor, used = jittered_cholesky(self.kernel_in(z_in, z_in) * self.kernel_out(z_out, z_out), jitter)
         inverse = jnp.zeros((0, 0))
@@ -111,9 +111,9 @@ class HierarchicalMetaGP(WeightModel):
             used = jnp.maximum(used, also)
         return PreparedHierarchical(self, factor, inverse, used)
 
-    def _ends(self, wire: Wire) -> tuple[Array, Array]:
+    def _layer_latents(self, weight_layer: WeightLayer) -> tuple[Array, Array]:
         """Return the latents at both ends of every weight of a layer."""
-        rows, columns = np.meshgrid(wire.inputs, wire.outputs, indexing="ij")
+        rows, columns = np.meshgrid(weight_layer.inputs, weight_layer.outputs, indexing="ij")
         z = jnp.asarray(self.z)
         return z[rows.ravel()], z[columns.ravel()]
 
@@ -134,17 +134,17 @@ class HierarchicalMetaGP(WeightModel):
     def scales(self) -> Float[Array, " W"]:
         """Return every weight's scale."""
         parts = []
-        for layer, wire in enumerate(self.wires):
+        for layer, weight_layer in enumerate(self.weight_layers):
             weight, bias = jnp.exp(self.log_scale[layer])
-            column = jnp.full(len(wire.inputs), weight).at[-1].set(bias)
-            parts.append(jnp.repeat(column, len(wire.outputs)))
+            column = jnp.full(len(weight_layer.inputs), weight).at[-1].set(bias)
+            parts.append(jnp.repeat(column, len(weight_layer.outputs)))
         return jnp.concatenate(parts)
 
     def by_layer(self, flat: Float[Array, "W *r"]) -> list[Array]:
         """Cut weights to layers [I, J, ...]."""
-        ends = np.cumsum([w.num_weights for w in self.wires])
-        parts = jnp.split(flat, ends[:-1].tolist())
-        shapes = [(len(w.inputs), len(w.outputs)) for w in self.wires]
+        layer_latents = np.cumsum([w.num_weights for w in self.weight_layers])
+        parts = jnp.split(flat, layer_latents[:-1].tolist())
+        shapes = [(len(w.inputs), len(w.outputs)) for w in self.weight_layers]
         return [part.reshape(*shape, *flat.shape[1:]) for part, shape in zip(parts, shapes, strict=True)]
 
 
@@ -161,7 +161,7 @@ class PreparedHierarchical(PreparedWeights):
         """The largest jitter of the factors."""
         return self.used_jitter
 
-    def draw(self, noise: Noise) -> WeightDraw:
+    def draw(self, normals: StandardNormals) -> WeightDraw:
         """Return the weights; in the local model, as functions of the input."""
         model = self.model
         shared = jnp.exp(model.log_weight_noise) * model.noise

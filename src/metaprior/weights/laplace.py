@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
 from metaprior.networks import Layer, Network
-from metaprior.noise import Noise, NoiseSizes, take
+from metaprior.random import NormalCounts, StandardNormals, take
+from metaprior.types import Leaf
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
 from metaprior.weights.point import product
 
@@ -81,9 +81,9 @@ class Laplace(WeightModel):
     log_precision: Float[Leaf, ""]
     log_noise_factor: Float[Leaf, ""]
 
-    def sizes(self) -> NoiseSizes:
+    def sizes(self) -> NormalCounts:
         """One normal a direction."""
-        return NoiseSizes(weights=self.curvature.eigenvalues().shape[0])
+        return NormalCounts(weights=self.curvature.eigenvalues().shape[0])
 
     def prepared(self) -> "PreparedLaplace":
         """Return the model with every direction's standard deviation."""
@@ -101,9 +101,9 @@ class PreparedLaplace(PreparedWeights):
     model: Laplace
     stds: Float[Array, " W"]
 
-    def draw(self, noise: Noise) -> "LinearisedDraw":
+    def draw(self, normals: StandardNormals) -> "LinearisedDraw":
         """Draw w - w*."""
-        return LinearisedDraw(self.model.values, self.model.curvature.weights(self.stds * noise.weights))
+        return LinearisedDraw(self.model.values, self.model.curvature.weights(self.stds * normals.weights))
 
 
 class LinearisedDraw(WeightDraw):

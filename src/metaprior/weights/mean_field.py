@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
+from metaprior.latents import gaussian_kl
 from metaprior.networks import Layer, Network
-from metaprior.noise import Noise, NoiseSizes, take
-from metaprior.units import gaussian_kl
+from metaprior.random import NormalCounts, StandardNormals, take
+from metaprior.types import Leaf
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
 from metaprior.weights.point import ExplicitDraw, starting_weights
 
@@ -40,11 +40,11 @@ class MeanField(WeightModel):
         means = starting_weights(network, rng)
         return cls(means, tuple(np.full_like(m, np.log(INITIAL_STD)) for m in means), prior_scale)
 
-    def sizes(self) -> NoiseSizes:
+    def sizes(self) -> NormalCounts:
         """One normal a weight, or one an output unit for every row."""
         if self.by_row:
-            return NoiseSizes(per_row=sum(m.shape[1] for m in self.means))
-        return NoiseSizes(weights=sum(int(np.prod(m.shape)) for m in self.means))
+            return NormalCounts(per_row=sum(m.shape[1] for m in self.means))
+        return NormalCounts(weights=sum(int(np.prod(m.shape)) for m in self.means))
 
     def prepared(self) -> "PreparedMeanField":
         """Return the model as it is."""
@@ -73,13 +73,13 @@ class PreparedMeanField(PreparedWeights):
 
     model: MeanField
 
-    def draw(self, noise: Noise) -> WeightDraw:
+    def draw(self, normals: StandardNormals) -> WeightDraw:
         """Return weights, or the Gaussians of the pre-activations."""
         model = self.model
         if model.by_row:
             return PreActivationDraw(list(model.means), [jnp.exp(s) for s in model.log_stds])
-        normals = take(noise.weights, *[m.shape for m in model.means])
-        parts = zip(model.means, model.log_stds, normals, strict=True)
+        own = take(normals.weights, *[m.shape for m in model.means])
+        parts = zip(model.means, model.log_stds, own, strict=True)
         return ExplicitDraw([m + jnp.exp(s) * e for m, s, e in parts])
 
 
@@ -91,8 +91,8 @@ class PreActivationDraw(WeightDraw):
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
         """Return h -> h M + sqrt(h^2 S^2) * the row's normals."""
-        ends = np.cumsum([m.shape[1] for m in self.means])
-        normals = jnp.split(rows, ends[:-1].tolist(), axis=1)
+        layer_latents = np.cumsum([m.shape[1] for m in self.means])
+        normals = jnp.split(rows, layer_latents[:-1].tolist(), axis=1)
 
         def layer(mean: Leaf, std: Array, own: Array) -> Layer:
             # the bias unit's activation is 1, so no variance is 0

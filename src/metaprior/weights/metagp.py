@@ -4,7 +4,7 @@ w = s (f(code) + sigma_w noise), code = [z_in, z_out] or, where the layer is loc
 has a scale s for its weights, 1/sqrt(fan-in) at the start, and one for its biases: so the data can say, for instance,
 that only the input kernel and not the input itself carries the signal.
 
-One GP serves all layers (`mapping="global"`) or each has its own (`"layer"`); local layers and others never share one,
+One GP serves all layers (`GP="global"`) or each has its own (`"layer"`); local layers and others never share one,
 for their codes live in different spaces. One input kernel serves the network: separate ones drift apart and cost
 extrapolation.
 
@@ -21,24 +21,24 @@ from jaxtyping import Array, Float
 
 from metaprior.inputs import InputMap
 from metaprior.kernels import Kernel
-from metaprior.leaves import Leaf
-from metaprior.mapping import (
+from metaprior.latents import UnitLatents
+from metaprior.networks import Layer, WeightLayer
+from metaprior.numerics import jittered_cholesky, jittered_inverse_root
+from metaprior.random import NormalCounts, StandardNormals
+from metaprior.types import Leaf
+from metaprior.weight_gp import (
     Anchored,
     Conditional,
     ConditionalDraw,
-    Ends,
+    GPContext,
     KnownValues,
-    Mapping,
+    LayerLatents,
     OutputPrior,
     Posterior,
-    Prior,
+    SparseGP,
     WeightNoise,
 )
-from metaprior.mapping.base import input_scales
-from metaprior.networks import Layer, Wire
-from metaprior.noise import Noise, NoiseSizes
-from metaprior.numerics import jittered_cholesky, jittered_inverse_root
-from metaprior.units import Units
+from metaprior.weight_gp.base import input_scales
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
 
 #: The least scale of a local output layer's weights, whose prior is log-uniform from there. The bias alone is the exact
@@ -48,7 +48,7 @@ LEAST_SCALE = 1e-3
 
 
 class OutputWeights(eqx.Module):
-    """The prior of an integrated output layer; `group` is the mapping below that it shares its GP with, or None."""
+    """The prior of an integrated output layer; `group` is the GP below that it shares its GP with, or None."""
 
     kernel_in: Kernel | None
     kernel_out: Kernel | None
@@ -62,13 +62,13 @@ class OutputWeights(eqx.Module):
 class MetaGP(WeightModel):
     """A Gaussian-process prior over the weights of a network."""
 
-    units: Units
-    mappings: tuple[Mapping | Anchored, ...]
+    latents: UnitLatents
+    sparse_gps: tuple[SparseGP | Anchored, ...]
     input_kernel: Kernel | None
     input_map: InputMap
     log_scale: Float[Leaf, "L 2"]
     weight_noise: WeightNoise
-    wires: tuple[Wire, ...] = eqx.field(static=True)
+    weight_layers: tuple[WeightLayer, ...] = eqx.field(static=True)
     groups: tuple[tuple[int, ...], ...] = eqx.field(static=True)
     local: tuple[bool, ...] = eqx.field(static=True)
     conditional: Conditional
@@ -79,22 +79,22 @@ class MetaGP(WeightModel):
         """Return the input kernel of a group of layers, None where it is global."""
         return self.input_kernel if self.local[group] else None
 
-    def group_wires(self, group: int) -> list[Wire]:
-        """Return the wires of the layers that share a mapping."""
-        return [self.wires[layer] for layer in self.groups[group]]
+    def group_layers(self, group: int) -> list[WeightLayer]:
+        """Return the wires of the layers that share a GP."""
+        return [self.weight_layers[layer] for layer in self.groups[group]]
 
-    def group_sizes(self, group: int) -> NoiseSizes:
-        """Return the normals of one mapping's draw."""
-        mapping = self.mappings[group]
-        if isinstance(mapping, Anchored) and mapping.whole:
-            return NoiseSizes(weights=mapping.num_inducing)
-        return self.conditional.sizes(mapping, self.kernel_of(group), self.group_wires(group))
+    def group_sizes(self, group: int) -> NormalCounts:
+        """Return the normals of one GP's draw."""
+        sparse_gp = self.sparse_gps[group]
+        if isinstance(sparse_gp, Anchored) and sparse_gp.whole:
+            return NormalCounts(weights=sparse_gp.n_inducing)
+        return self.conditional.sizes(sparse_gp, self.kernel_of(group), self.group_layers(group))
 
-    def sizes(self) -> NoiseSizes:
-        """Latents, then V and every mapping's own."""
-        groups = [self.group_sizes(g) for g in range(len(self.mappings))]
-        return NoiseSizes(
-            units=self.units.num_normals,
+    def sizes(self) -> NormalCounts:
+        """Latents, then V and every GP's own."""
+        groups = [self.group_sizes(g) for g in range(len(self.sparse_gps))]
+        return NormalCounts(
+            latents=self.latents.num_normals,
             weights=self.input_map.num_normals + sum(g.weights for g in groups),
             spectral=sum(g.spectral for g in groups),
             per_row=sum(g.per_row for g in groups),
@@ -102,31 +102,31 @@ class MetaGP(WeightModel):
 
     @property
     def _jitter(self) -> Float[Array, ""]:
-        return jnp.asarray(self.start_jitter, self.units.mean.dtype)
+        return jnp.asarray(self.start_jitter, self.latents.mean.dtype)
 
     def prepared(self) -> "PreparedMetaGP":
-        """Factor every K_uu that does not depend on a draw. Cost M^3 a mapping."""
-        roots = [self._prepared_root(g, mapping) for g, mapping in enumerate(self.mappings)]
-        used = jnp.max(jnp.stack([jnp.zeros((), self.units.mean.dtype), *[used for _, used in roots]]))
+        """Factor every K_uu that does not depend on a draw. Cost M^3 a GP."""
+        roots = [self._prepared_root(g, sparse_gp) for g, sparse_gp in enumerate(self.sparse_gps)]
+        used = jnp.max(jnp.stack([jnp.zeros((), self.latents.mean.dtype), *[used for _, used in roots]]))
         return PreparedMetaGP(self, [root for root, _ in roots], used)
 
-    def _prepared_root(self, g: int, mapping: Mapping | Anchored) -> tuple[Array | Posterior, Array]:
+    def _prepared_root(self, g: int, sparse_gp: SparseGP | Anchored) -> tuple[Array | Posterior, Array]:
         """Return L^-1 of free codes, q(u) of anchored ones, and the jitter that a factor took."""
-        if isinstance(mapping, Mapping):
-            return mapping.inverse_root(self.kernel_of(g), self._jitter)
-        if mapping.whole:
-            return mapping.posterior(None), jnp.zeros((), self.units.mean.dtype)
-        gram = mapping.gram(jnp.asarray(self.units.mean), self.kernel_of(g), self.weight_noise)
+        if isinstance(sparse_gp, SparseGP):
+            return sparse_gp.inverse_root(self.kernel_of(g), self._jitter)
+        if sparse_gp.whole:
+            return sparse_gp.posterior(None), jnp.zeros((), self.latents.mean.dtype)
+        gram = sparse_gp.gram(jnp.asarray(self.latents.mean), self.kernel_of(g), self.weight_noise)
         root, used = jittered_cholesky(gram, self._jitter)
-        return mapping.posterior(root), used
+        return sparse_gp.posterior(root), used
 
     def kl(self) -> dict[str, Float[Array, ""]]:
         """Return the parts of z, of v at free codes, of V and of a local output layer's scale, where there are such.
 
         The last is the cost of a point under a log-uniform prior.
         """
-        free = [m.kl() for m in self.mappings if isinstance(m, Mapping)]
-        parts = {"kl_z": self.units.kl()} | ({"kl_u": sum(free, jnp.zeros(()))} if free else {})
+        free = [m.kl() for m in self.sparse_gps if isinstance(m, SparseGP)]
+        parts = {"kl_z": self.latents.kl()} | ({"kl_u": sum(free, jnp.zeros(()))} if free else {})
         if self.output is not None and self.output.local:
             parts["kl_scale"] = jnp.maximum(self.log_scale[self.output.layer, 0] - np.log(LEAST_SCALE), 0)
         return parts | ({"kl_V": self.input_map.kl()} if self.input_map.means else {})
@@ -143,7 +143,7 @@ class MetaGP(WeightModel):
 
 
 class PreparedMetaGP(PreparedWeights):
-    """A MetaGP with what all draws share: L^-1 of every mapping with free codes, q(u) of every anchored one."""
+    """A MetaGP with what all draws share: L^-1 of every GP with free codes, q(u) of every anchored one."""
 
     model: MetaGP
     roots: list[Array | Posterior]
@@ -154,18 +154,18 @@ class PreparedMetaGP(PreparedWeights):
         """The largest jitter of the factors."""
         return self.used_jitter
 
-    def draw(self, noise: Noise) -> "MetaGPDraw":
-        """Draw z and V, then every mapping given them."""
+    def draw(self, normals: StandardNormals) -> "MetaGPDraw":
+        """Draw z and V, then every GP given them."""
         model = self.model
-        z = model.units.draw(noise.units)
+        z = model.latents.draw(normals.latents)
         size_v = model.input_map.num_normals
-        weights, spectral, groups = noise.weights[size_v:], noise.spectral, []
-        for g in range(len(model.mappings)):
+        weights, spectral, groups = normals.weights[size_v:], normals.spectral, []
+        for g in range(len(model.sparse_gps)):
             sizes = model.group_sizes(g)
-            part = Noise(noise.units, weights[: sizes.weights], spectral[: sizes.spectral], noise.rows)
+            part = StandardNormals(normals.latents, weights[: sizes.weights], spectral[: sizes.spectral], normals.rows)
             weights, spectral = weights[sizes.weights :], spectral[sizes.spectral :]
             groups.append(_drawn_group(model, g, z, self.roots[g], part))
-        projections = model.input_map.draw(noise.weights[:size_v])
+        projections = model.input_map.draw(normals.weights[:size_v])
         return MetaGPDraw(model, projections, [drawn for drawn, _ in groups], z, [own for _, own in groups])
 
 
@@ -179,37 +179,41 @@ class OwnValues(eqx.Module):
 
 
 def _drawn_group(
-    model: MetaGP, g: int, z: Float[Array, "U Dz"], root: Array | Posterior, noise: Noise
+    model: MetaGP, g: int, z: Float[Array, "U Dz"], root: Array | Posterior, normals: StandardNormals
 ) -> tuple[ConditionalDraw, OwnValues | None]:
-    """Return one draw of a mapping's layers."""
-    mapping, kernel = model.mappings[g], model.kernel_of(g)
-    ends = [
-        Ends(_rows(z, wire.inputs), _rows(z, wire.outputs), wire, jnp.exp(model.log_scale[layer]))
-        for layer, wire in zip(model.groups[g], model.group_wires(g), strict=True)
+    """Return one draw of a GP's layers."""
+    sparse_gp, kernel = model.sparse_gps[g], model.kernel_of(g)
+    layer_latents = [
+        LayerLatents(
+            _rows(z, weight_layer.inputs), _rows(z, weight_layer.outputs), weight_layer, jnp.exp(model.log_scale[layer])
+        )
+        for layer, weight_layer in zip(model.groups[g], model.group_layers(g), strict=True)
     ]
-    if isinstance(mapping, Mapping):
+    if isinstance(sparse_gp, SparseGP):
         assert not isinstance(root, Posterior)
-        return model.conditional.draw(Prior(mapping, kernel, root, model.weight_noise), ends, noise), None
+        return model.conditional.draw(
+            GPContext(sparse_gp, kernel, root, model.weight_noise), layer_latents, normals
+        ), None
     assert isinstance(root, Posterior)
     # the conditional draws the values from the first normals, too
-    u = root.draw(noise.weights[: mapping.num_inducing])
-    if mapping.whole and _is_grid(model, g):
+    u = root.draw(normals.weights[: sparse_gp.n_inducing])
+    if sparse_gp.whole and _is_grid(model, g):
         noise_std = jnp.exp(model.weight_noise.log_std)
-        kl = mapping.kl_on_grid(ends[0].z_in, ends[0].z_out, noise_std)
-        return WholeDraw(u, ends), OwnValues(None, u, kl, jnp.zeros((), z.dtype))
-    inverse_root, used = jittered_inverse_root(mapping.gram(z, kernel, model.weight_noise), model._jitter)
+        kl = sparse_gp.kl_on_grid(layer_latents[0].z_in, layer_latents[0].z_out, noise_std)
+        return WholeDraw(u, layer_latents), OwnValues(None, u, kl, jnp.zeros((), z.dtype))
+    inverse_root, used = jittered_inverse_root(sparse_gp.gram(z, kernel, model.weight_noise), model._jitter)
     own = OwnValues(inverse_root, u, root.kl(inverse_root), used)
-    if mapping.whole:
-        return WholeDraw(u, ends), own
-    placed = Prior(mapping.placed(z, root, inverse_root), kernel, inverse_root, model.weight_noise)
-    return model.conditional.draw(placed, ends, noise), own
+    if sparse_gp.whole:
+        return WholeDraw(u, layer_latents), own
+    placed = GPContext(sparse_gp.placed(z, root, inverse_root), kernel, inverse_root, model.weight_noise)
+    return model.conditional.draw(placed, layer_latents, normals), own
 
 
 def _is_grid(model: MetaGP, g: int) -> bool:
-    """Return whether a mapping has all weights of one global layer, in the form that needs no matrix of them."""
-    mapping, noise = model.mappings[g], model.weight_noise
+    """Return whether a GP has all weights of one global layer, in the form that needs no matrix of them."""
+    sparse_gp, noise = model.sparse_gps[g], model.weight_noise
     shared = model.output is not None and model.output.group == g
-    return len(model.groups[g]) == 1 and not shared and noise.slope_in is None and mapping.below_diagonal is None
+    return len(model.groups[g]) == 1 and not shared and noise.slope_in is None and sparse_gp.below_diagonal is None
 
 
 class WholeDraw(ConditionalDraw):
@@ -219,11 +223,11 @@ class WholeDraw(ConditionalDraw):
     scales: list[Array]
     shapes: tuple[tuple[int, int], ...] = eqx.field(static=True)
 
-    def __init__(self, values: Float[Array, " W"], ends: Sequence[Ends]) -> None:
+    def __init__(self, values: Float[Array, " W"], layer_latents: Sequence[LayerLatents]) -> None:
         """Keep the values, and every layer's scales and shape."""
         self.values = values
-        self.scales = [input_scales(e.scale, e.z_in.shape[0])[:, None] for e in ends]
-        self.shapes = tuple((e.z_in.shape[0], e.z_out.shape[0]) for e in ends)
+        self.scales = [input_scales(e.scale, e.z_in.shape[0])[:, None] for e in layer_latents]
+        self.shapes = tuple((e.z_in.shape[0], e.z_out.shape[0]) for e in layer_latents)
 
     def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
         """Return the values times the layers' scales."""
@@ -261,12 +265,12 @@ class MetaGPDraw(WeightDraw):
         return [flat[order.index(layer)] for layer in range(len(order))]
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return the mappings' layers."""
+        """Return the GPs' layers."""
         parts = zip(self.draws, self._by_group(x, rows), strict=True)
         return self._in_order([draw.at(eps, own) for draw, (eps, own) in parts])
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return the mappings' explicit weights."""
+        """Return the GPs' explicit weights."""
         parts = zip(self.draws, self._by_group(x, rows), strict=True)
         return self._in_order([draw.weights(eps, own) for draw, (eps, own) in parts])
 
@@ -289,9 +293,9 @@ class MetaGPDraw(WeightDraw):
         """Return the output weights' prior, given the values of its own GP that were drawn below."""
         model, output = self.model, self.model.output
         assert output is not None
-        wire = model.wires[output.layer]
-        z_in, z_out = _rows(self.z, wire.inputs), _rows(self.z, wire.outputs)
-        source = output if output.group is None else model.mappings[output.group]
+        weight_layer = model.weight_layers[output.layer]
+        z_in, z_out = _rows(self.z, weight_layer.inputs), _rows(self.z, weight_layer.outputs)
+        source = output if output.group is None else model.sparse_gps[output.group]
         kernel_in, kernel_out = source.kernel_in, source.kernel_out
         assert kernel_in is not None
         assert kernel_out is not None
@@ -300,7 +304,7 @@ class MetaGPDraw(WeightDraw):
             kernel_out(z_out, z_out),
             output.weight_noise.std_in(z_in),
             None if output.weight_noise.slope_out is None else output.weight_noise.std_out(z_out),
-            input_scales(jnp.exp(model.log_scale[output.layer]), len(wire.inputs)),
+            input_scales(jnp.exp(model.log_scale[output.layer]), len(weight_layer.inputs)),
             model.input_kernel if output.local else None,
             None if output.group is None else self._known(output.group, z_in, z_out),
             model.start_jitter,
@@ -309,21 +313,21 @@ class MetaGPDraw(WeightDraw):
 
     def _known(self, group: int, z_in: Array, z_out: Array) -> KnownValues:
         """Return what the values of the shared GP say."""
-        mapping, own = self.model.mappings[group], self.own[group]
-        assert isinstance(mapping, Anchored)
+        sparse_gp, own = self.model.sparse_gps[group], self.own[group]
+        assert isinstance(sparse_gp, Anchored)
         assert own is not None
         assert own.inverse_root is not None
-        code_in, code_out = mapping.codes(self.z)
+        code_in, code_out = sparse_gp.codes(self.z)
         joined_in, joined_out = jnp.concatenate([z_in, code_in]), jnp.concatenate([z_out, code_out])
         return KnownValues(
-            mapping.kernel_in(z_in, code_in),
-            mapping.kernel_out(z_out, code_out),
+            sparse_gp.kernel_in(z_in, code_in),
+            sparse_gp.kernel_out(z_out, code_out),
             own.inverse_root,
             own.inverse_root.T @ (own.inverse_root @ own.values),
-            mapping.code_aux,
-            mapping.kernel_in(joined_in, joined_in),
-            mapping.kernel_out(joined_out, joined_out),
-            mapping.noise_of_values(self.z, self.model.weight_noise),
+            sparse_gp.code_aux,
+            sparse_gp.kernel_in(joined_in, joined_in),
+            sparse_gp.kernel_out(joined_out, joined_out),
+            sparse_gp.noise_of_values(self.z, self.model.weight_noise),
         )
 
 

@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
-from metaprior.networks import Network, Wire
-from metaprior.noise import Noise, NoiseSizes, take
-from metaprior.units import Units
+from metaprior.latents import UnitLatents
+from metaprior.networks import Network, WeightLayer
+from metaprior.random import NormalCounts, StandardNormals, take
+from metaprior.types import Leaf
 from metaprior.weights.base import PreparedWeights, WeightModel
 from metaprior.weights.point import ExplicitDraw
 
@@ -27,7 +27,7 @@ INITIAL_NOISE = 0.02
 class MetaNN(WeightModel):
     """Weights from a network on their codes."""
 
-    units: Units
+    latents: UnitLatents
     from_input: Float[Leaf, "Dz H"]
     from_output: Float[Leaf, "Dz H"]
     from_noise: Float[Leaf, " H"]
@@ -36,7 +36,7 @@ class MetaNN(WeightModel):
     to_log_std: Float[Leaf, " H"]
     log_std: Float[Leaf, ""]
     log_scale: Float[Leaf, "L 2"]
-    wires: tuple[Wire, ...] = eqx.field(static=True)
+    weight_layers: tuple[WeightLayer, ...] = eqx.field(static=True)
     implicit: bool = eqx.field(static=True, default=False)
 
     @classmethod
@@ -51,7 +51,7 @@ class MetaNN(WeightModel):
     ) -> "MetaNN":
         """Start from a random mapping whose weights have the usual spread."""
         return cls(
-            units=Units.initial(network.num_units, latent_dim, rng),
+            latents=UnitLatents.initial(network.num_units, latent_dim, rng),
             from_input=rng.standard_normal((latent_dim, num_hidden)),
             from_output=rng.standard_normal((latent_dim, num_hidden)),
             from_noise=INITIAL_NOISE * rng.standard_normal(num_hidden),
@@ -59,14 +59,14 @@ class MetaNN(WeightModel):
             to_mean=1.5 * rng.standard_normal(num_hidden) / np.sqrt(num_hidden),
             to_log_std=np.zeros(num_hidden),
             log_std=np.asarray(np.log(INITIAL_NOISE)),
-            log_scale=np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in network.wires]),
-            wires=network.wires,
+            log_scale=np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in network.weight_layers]),
+            weight_layers=network.weight_layers,
             implicit=implicit,
         )
 
-    def sizes(self) -> NoiseSizes:
+    def sizes(self) -> NormalCounts:
         """Latents, and one normal a weight."""
-        return NoiseSizes(units=self.units.num_normals, weights=sum(w.num_weights for w in self.wires))
+        return NormalCounts(latents=self.latents.num_normals, weights=sum(w.num_weights for w in self.weight_layers))
 
     def prepared(self) -> "PreparedMetaNN":
         """Return the model as it is."""
@@ -74,12 +74,15 @@ class MetaNN(WeightModel):
 
     def kl(self) -> dict[str, Float[Array, ""]]:
         """Return the part of z."""
-        return {"kl_z": self.units.kl()}
+        return {"kl_z": self.latents.kl()}
 
     def layer_weights(self, layer: int, z: Float[Array, "U Dz"], noise: Float[Array, "I J"]) -> Float[Array, "I J"]:
         """Return a layer's weights for given latents and noise."""
-        wire = self.wires[layer]
-        z_in, z_out = z[wire.inputs.start : wire.inputs.stop], z[wire.outputs.start : wire.outputs.stop]
+        weight_layer = self.weight_layers[layer]
+        z_in, z_out = (
+            z[weight_layer.inputs.start : weight_layer.inputs.stop],
+            z[weight_layer.outputs.start : weight_layer.outputs.stop],
+        )
         before = (z_in @ self.from_input)[:, None] + (z_out @ self.from_output)[None] + self.hidden_bias
         if self.implicit:
             before = before + noise[:, :, None] * self.from_noise
@@ -96,15 +99,15 @@ class PreparedMetaNN(PreparedWeights):
 
     model: MetaNN
 
-    def draw(self, noise: Noise) -> ExplicitDraw:
+    def draw(self, normals: StandardNormals) -> ExplicitDraw:
         """Draw the latents and the noise of every weight."""
         model = self.model
-        z = model.units.draw(noise.units)
-        normals = take(noise.weights, *[(len(w.inputs), len(w.outputs)) for w in model.wires])
+        z = model.latents.draw(normals.latents)
+        own = take(normals.weights, *[(len(w.inputs), len(w.outputs)) for w in model.weight_layers])
 
         def weights(layer: int) -> Array:
             # the [I, J, H] values are computed again for the derivative, not kept
             compute = jax.checkpoint(lambda model, z, e: model.layer_weights(layer, z, e))
-            return compute(model, z, normals[layer])
+            return compute(model, z, own[layer])
 
-        return ExplicitDraw([weights(layer) for layer in range(len(model.wires))])
+        return ExplicitDraw([weights(layer) for layer in range(len(model.weight_layers))])

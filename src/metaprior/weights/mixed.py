@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.mapping import OutputPrior
 from metaprior.networks import Layer
-from metaprior.noise import Noise, NoiseSizes
+from metaprior.random import NormalCounts, StandardNormals
+from metaprior.weight_gp import OutputPrior
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
 from metaprior.weights.metagp import MetaGP
 
@@ -27,10 +27,10 @@ class Mixed(WeightModel):
     parts: tuple[WeightModel, ...]
     layers: tuple[tuple[int, ...], ...] = eqx.field(static=True)
 
-    def sizes(self) -> NoiseSizes:
+    def sizes(self) -> NormalCounts:
         """Return the sum of the parts' numbers."""
         each = [part.sizes() for part in self.parts]
-        return NoiseSizes(*(sum(numbers) for numbers in zip(*each, strict=True)))
+        return NormalCounts(*(sum(numbers) for numbers in zip(*each, strict=True)))
 
     def prepared(self) -> "PreparedMixed":
         """Prepare every part."""
@@ -70,14 +70,18 @@ class PreparedMixed(PreparedWeights):
         """The largest jitter of the parts."""
         return jnp.max(jnp.stack([part.jitter for part in self.parts]))
 
-    def draw(self, noise: Noise) -> "MixedDraw":
+    def draw(self, normals: StandardNormals) -> "MixedDraw":
         """Draw every part from its own share of the normals."""
         sizes = [part.sizes() for part in self.model.parts]
         units, weights, spectral = (
             _shares(numbers, [getattr(size, name) for size in sizes], axis=0)
-            for name, numbers in (("units", noise.units), ("weights", noise.weights), ("spectral", noise.spectral))
+            for name, numbers in (
+                ("latents", normals.latents),
+                ("weights", normals.weights),
+                ("spectral", normals.spectral),
+            )
         )
-        shares = [Noise(*own, noise.rows) for own in zip(units, weights, spectral, strict=True)]
+        shares = [StandardNormals(*own, normals.rows) for own in zip(units, weights, spectral, strict=True)]
         draws = [part.draw(own) for part, own in zip(self.parts, shares, strict=True)]
         return MixedDraw(self.model, draws)
 

@@ -2,7 +2,7 @@
 
 The unit latents q(z), the weights below q(u), the code kernels and the layers' scales are those of all tasks. A task's
 own are the input kernel with its projection V and the output layer's weight noise. Given a draw of z and u the tasks
-are independent Gaussian processes (`mapping.output`), so the KL of what is shared counts once:
+are independent Gaussian processes (`GP.output`), so the KL of what is shared counts once:
 
     ELBO = E_q(z, u)[sum_t log p(y_t | z, u, theta_t)] - KL[q(z)||p(z)] - E KL[q(u)||p(u | z)] - sum_t KL[q(V_t)||p(V)].
 
@@ -21,10 +21,10 @@ from jaxtyping import Array, Float
 
 from metaprior.inputs import InputMap
 from metaprior.kernels import Kernel
-from metaprior.leaves import Fixed
-from metaprior.mapping import OutputPrior, WeightNoise
 from metaprior.networks import Layer
-from metaprior.noise import Noise, NoiseSizes
+from metaprior.random import NormalCounts, StandardNormals
+from metaprior.types import Fixed
+from metaprior.weight_gp import OutputPrior, WeightNoise
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
 from metaprior.weights.metagp import MetaGP, MetaGPDraw, PreparedMetaGP
 
@@ -93,7 +93,7 @@ class MultiTask(WeightModel):
         """Return the MetaGP of one task."""
         return joined(self.common, jax.tree.map(lambda leaf: leaf[index], self.private))
 
-    def sizes(self) -> NoiseSizes:
+    def sizes(self) -> NormalCounts:
         """Return the normals of one task: all tasks take the same."""
         return self.task(0).sizes()
 
@@ -127,10 +127,10 @@ class PreparedTasks(PreparedWeights):
         """The jitter of the shared factors."""
         return self.first.jitter
 
-    def draw(self, noise: Noise) -> "TasksDraw":
+    def draw(self, normals: StandardNormals) -> "TasksDraw":
         """Return a draw: one z and one u for all tasks, and every task's own V."""
-        input_normals = noise.weights[: self.first.model.input_map.num_normals]
-        return TasksDraw(self.first.draw(noise), self.private, input_normals)
+        input_normals = normals.weights[: self.first.model.input_map.num_normals]
+        return TasksDraw(self.first.draw(normals), self.private, input_normals)
 
 
 class TasksDraw(WeightDraw):

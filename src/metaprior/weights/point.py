@@ -10,18 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
 from metaprior.networks import Layer, Network
-from metaprior.noise import Noise, NoiseSizes
+from metaprior.random import NormalCounts, StandardNormals
+from metaprior.types import Leaf
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
 
 
 def starting_weights(network: Network, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     """Return weights of variance 1 / fan-in, and hidden biases of variance 1 so that units bend at different inputs."""
     weights = []
-    for index, wire in enumerate(network.wires):
-        num_in, num_out = len(wire.inputs) - 1, len(wire.outputs)
-        last = index == len(network.wires) - 1
+    for index, weight_layer in enumerate(network.weight_layers):
+        num_in, num_out = len(weight_layer.inputs) - 1, len(weight_layer.outputs)
+        last = index == len(network.weight_layers) - 1
         bias = np.zeros((1, num_out)) if last else rng.standard_normal((1, num_out))
         weights.append(np.concatenate([rng.standard_normal((num_in, num_out)) / np.sqrt(num_in), bias]))
     return tuple(weights)
@@ -43,9 +43,9 @@ class Point(WeightModel):
         """Start from the usual random weights."""
         return cls(starting_weights(network, rng), prior_scale)
 
-    def sizes(self) -> NoiseSizes:
+    def sizes(self) -> NormalCounts:
         """Nothing is drawn."""
-        return NoiseSizes()
+        return NormalCounts()
 
     def prepared(self) -> "PreparedPoint":
         """Return the weights as they are."""
@@ -68,7 +68,7 @@ class PreparedPoint(PreparedWeights):
 
     model: Point
 
-    def draw(self, noise: Noise) -> "ExplicitDraw":
+    def draw(self, normals: StandardNormals) -> "ExplicitDraw":
         """Return the one value."""
         return ExplicitDraw(list(self.model.values))
 

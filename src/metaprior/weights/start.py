@@ -1,6 +1,6 @@
 """The starting values of a MetaGP, from its specification, its network and the inputs it will see.
 
-Where the output layer is integrated, the layers below it have anchored codes (`mapping.anchored`). Where every weight
+Where the output layer is integrated, the layers below it have anchored codes (`weight_gp.anchored`). Where every weight
 is drawn, as in the paper, inducing codes are free and start at codes of real weights (and real inputs): the residual
 variance of weights that no inducing code explains is noise to the likelihood, and the quickest way for training to
 remove it is to shrink the scale, which removes the signal too. All of it is NumPy: nothing compiles before training.
@@ -13,9 +13,9 @@ import numpy as np
 
 from metaprior.inputs import InputMap, Projection
 from metaprior.kernels import RBF, Kernel
-from metaprior.mapping import Anchored, Conditional, Mapping, Pathwise, WeightNoise
-from metaprior.networks import Network, Wire
-from metaprior.units import Units
+from metaprior.latents import UnitLatents
+from metaprior.networks import Network, WeightLayer
+from metaprior.weight_gp import Anchored, Conditional, Pathwise, SparseGP, WeightNoise
 from metaprior.weights.base import switched
 from metaprior.weights.mean_field import MeanField
 from metaprior.weights.metagp import MetaGP, OutputWeights
@@ -34,19 +34,19 @@ class MetaGPSpec:
     """What defines a MetaGP prior, before it meets a network.
 
     `kernel_in` and `kernel_out` act on a unit's latent; `input_kernel` None is the global model; `local_layers` are the
-    layers that have it (negative numbers from the end; None: all); `mapping` is "global" (one GP) or "layer".
+    layers that have it (negative numbers from the end; None: all); `weight_gp` is "shared" (one GP) or "per_layer".
     `integrated` leaves the output layer to be integrated out, and anchors the codes of the layers below; with
     `local_noise` the weight noise of a local output layer follows the input kernel.
     """
 
     latent_dim: int = 2
-    num_inducing: int = 50
+    n_inducing: int = 50
     kernel_in: Kernel = RBF()
     kernel_out: Kernel = RBF()
     input_kernel: Kernel | None = None
     projection: Projection | None = None
     local_layers: tuple[int, ...] | None = None
-    mapping: str = "global"
+    weight_gp: str = "shared"
     conditional: Conditional = Pathwise()
     heteroscedastic: bool = False
     jitter: float = 1e-4
@@ -55,7 +55,7 @@ class MetaGPSpec:
 
 
 def layer_groups(num_layers: int, spec: MetaGPSpec) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
-    """Return which layers share a mapping, and which of these groups are local."""
+    """Return which layers share a GP, and which of these groups are local."""
     chosen = range(num_layers) if spec.local_layers is None else spec.local_layers
     if any(not -num_layers <= layer < num_layers for layer in chosen):
         raise ValueError(
@@ -63,53 +63,62 @@ def layer_groups(num_layers: int, spec: MetaGPSpec) -> tuple[tuple[tuple[int, ..
             f"the end); got {tuple(chosen)}."
         )
     local = {layer % num_layers for layer in chosen} if spec.input_kernel is not None else set()
-    if spec.mapping == "layer":
+    if spec.weight_gp == "per_layer":
         return tuple((layer,) for layer in range(num_layers)), tuple(layer in local for layer in range(num_layers))
-    if spec.mapping != "global":
-        raise ValueError(f"mapping: expected 'global' (one GP) or 'layer' (one a layer); got {spec.mapping!r}.")
+    if spec.weight_gp != "shared":
+        raise ValueError(f"weight_gp: expected 'shared' (one GP) or 'per_layer'; got {spec.weight_gp!r}.")
     groups = [tuple(layer for layer in range(num_layers) if (layer in local) is kind) for kind in (False, True)]
     return tuple(g for g in groups if g), tuple(kind for g, kind in zip(groups, (False, True), strict=True) if g)
 
 
-def initial_metagp(spec: MetaGPSpec, wires: Sequence[Wire], inputs: np.ndarray, rng: np.random.Generator) -> MetaGP:
+def initial_metagp(
+    spec: MetaGPSpec, weight_layers: Sequence[WeightLayer], inputs: np.ndarray, rng: np.random.Generator
+) -> MetaGP:
     """Return a MetaGP for layers of a network, started from the inputs (standardised, [N, D])."""
-    wires = renumbered(wires)
-    num_units = max(units.stop for wire in wires for units in wire[:2])
-    units = Units.initial(num_units, spec.latent_dim, rng)
+    weight_layers = renumbered(weight_layers)
+    num_units = max(units.stop for weight_layer in weight_layers for units in weight_layer[:2])
+    units = UnitLatents.initial(num_units, spec.latent_dim, rng)
     input_map = InputMap.identity()
     if spec.input_kernel is not None and spec.projection is not None:
         input_map = InputMap.initial(inputs.shape[1], spec.projection, rng)
     aux_dim = input_map.means[-1].shape[0] if input_map.means else inputs.shape[1]
-    groups, local = layer_groups(len(wires), spec)
+    groups, local = layer_groups(len(weight_layers), spec)
     aux = _projected(input_map, inputs)
     kernels = (spec.kernel_in.bound_to(spec.latent_dim), spec.kernel_out.bound_to(spec.latent_dim))
     output, noise = None, WeightNoise.initial(spec.latent_dim, heteroscedastic=spec.heteroscedastic)
-    mappings: tuple[Mapping | Anchored, ...]
+    sparse_gps: tuple[SparseGP | Anchored, ...]
     if spec.integrated:
         noise = WeightNoise.initial(spec.latent_dim, heteroscedastic=spec.heteroscedastic, std=INTEGRATED_NOISE)
-        groups, local, output = _without_output(len(wires), groups, local, kernels, noise, spec.local_noise)
+        groups, local, output = _without_output(len(weight_layers), groups, local, kernels, noise, spec.local_noise)
         shared = None if output.group is None else groups[output.group]
-        mappings = tuple(
-            _anchored(spec, kernels, [wires[layer] for layer in group], aux if is_local else None, group is shared, rng)
+        sparse_gps = tuple(
+            _anchored(
+                spec,
+                kernels,
+                [weight_layers[layer] for layer in group],
+                aux if is_local else None,
+                group is shared,
+                rng,
+            )
             for group, is_local in zip(groups, local, strict=True)
         )
     else:
-        mappings = tuple(
-            Mapping.initial(
+        sparse_gps = tuple(
+            SparseGP.initial(
                 kernels,
-                _inducing_codes(spec, units, [wires[layer] for layer in group], aux if is_local else None, rng),
+                _inducing_codes(spec, units, [weight_layers[layer] for layer in group], aux if is_local else None, rng),
                 rng,
             )
             for group, is_local in zip(groups, local, strict=True)
         )
     return MetaGP(
-        units=units,
-        mappings=mappings,
+        latents=units,
+        sparse_gps=sparse_gps,
         input_kernel=None if spec.input_kernel is None else spec.input_kernel.bound_to(aux_dim),
         input_map=input_map,
-        log_scale=np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in wires]),
+        log_scale=np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in weight_layers]),
         weight_noise=noise,
-        wires=wires,
+        weight_layers=weight_layers,
         groups=groups,
         local=local,
         conditional=spec.conditional,
@@ -141,22 +150,22 @@ def _without_output(
 def _anchored(
     spec: MetaGPSpec,
     kernels: tuple[Kernel, Kernel],
-    wires: list[Wire],
+    weight_layers: list[WeightLayer],
     aux: np.ndarray | None,
     shared: bool,
     rng: np.random.Generator,
 ) -> Anchored:
     """Return anchored values of layers that share a GP: of all weights where these are few, else of a share."""
-    num_weights = sum(w.num_weights for w in wires)
-    is_grid = len(wires) == 1 and not shared and not spec.heteroscedastic
-    few = max(map(len, wires[0][:2])) <= MOST_UNITS if is_grid else num_weights <= MOST_WEIGHTS
+    num_weights = sum(w.num_weights for w in weight_layers)
+    is_grid = len(weight_layers) == 1 and not shared and not spec.heteroscedastic
+    few = max(map(len, weight_layers[0][:2])) <= MOST_UNITS if is_grid else num_weights <= MOST_WEIGHTS
     if aux is None and few:
-        return Anchored.initial(kernels, _all_weights(wires), None, spec.latent_dim, rng, whole=True)
-    if aux is not None and spec.num_inducing >= num_weights * len(aux):
-        rows_in, rows_out = (np.repeat(side, len(aux)) for side in _all_weights(wires))
+        return Anchored.initial(kernels, _all_weights(weight_layers), None, spec.latent_dim, rng, whole=True)
+    if aux is not None and spec.n_inducing >= num_weights * len(aux):
+        rows_in, rows_out = (np.repeat(side, len(aux)) for side in _all_weights(weight_layers))
         every = np.tile(aux, (num_weights, 1))
         return Anchored.initial(kernels, (rows_in, rows_out), every, spec.latent_dim, rng, whole=False)
-    turn, rows_in, rows_out = _chosen_weights(spec.num_inducing, wires, rng, repeat=aux is not None)
+    turn, rows_in, rows_out = _chosen_weights(spec.n_inducing, weight_layers, rng, repeat=aux is not None)
     code_aux = None if aux is None else _spread_over_kinds(aux, turn, rng)
     return Anchored.initial(kernels, (rows_in, rows_out), code_aux, spec.latent_dim, rng, whole=False)
 
@@ -170,11 +179,13 @@ def initial_mixed(
     both: Sequence[int] = (),
 ) -> Mixed:
     """Return mean-field weights for the given layers and a MetaGP for the rest; `both` of these have either."""
-    others = tuple(layer for layer in range(len(network.wires)) if layer not in mean_field)
+    others = tuple(layer for layer in range(len(network.weight_layers)) if layer not in mean_field)
     mean_field = sorted({*mean_field, *both})
     all_layers = MeanField.initial(network, rng)
     # an integrated output layer needs functions below it, not pre-activations that every row draws for itself
-    learned = tuple(np.array([-0.5 * np.log(len(network.wires[layer].inputs) - 1), 0.0]) for layer in mean_field)
+    learned = tuple(
+        np.array([-0.5 * np.log(len(network.weight_layers[layer].inputs) - 1), 0.0]) for layer in mean_field
+    )
     below = switched(
         all_layers,
         means=tuple(all_layers.means[layer] for layer in mean_field),
@@ -182,20 +193,23 @@ def initial_mixed(
         by_row=not spec.integrated,
         log_scales=learned if spec.integrated else None,
     )
-    metagp = initial_metagp(spec, [network.wires[layer] for layer in others], inputs, rng)
+    metagp = initial_metagp(spec, [network.weight_layers[layer] for layer in others], inputs, rng)
     # what is integrated is no layer that is drawn
     drawn = others[:-1] if spec.integrated else others
     return Mixed((below, metagp), (tuple(mean_field), drawn))
 
 
-def renumbered(wires: Sequence[Wire]) -> tuple[Wire, ...]:
+def renumbered(weight_layers: Sequence[WeightLayer]) -> tuple[WeightLayer, ...]:
     """Return the wires with the units that they join numbered from 0, in the same order."""
-    place = {unit: n for n, unit in enumerate(sorted({u for w in wires for ends in w[:2] for u in ends}))}
+    place = {unit: n for n, unit in enumerate(sorted({u for w in weight_layers for ends in w[:2] for u in ends}))}
 
     def moved(units: range) -> range:
         return range(place[units[0]], place[units[-1]] + 1)
 
-    return tuple(wire._replace(inputs=moved(wire.inputs), outputs=moved(wire.outputs)) for wire in wires)
+    return tuple(
+        weight_layer._replace(inputs=moved(weight_layer.inputs), outputs=moved(weight_layer.outputs))
+        for weight_layer in weight_layers
+    )
 
 
 def _projected(input_map: InputMap, inputs: np.ndarray) -> np.ndarray:
@@ -208,35 +222,39 @@ def _projected(input_map: InputMap, inputs: np.ndarray) -> np.ndarray:
 
 
 def _inducing_codes(
-    spec: MetaGPSpec, units: Units, wires: list[Wire], aux: np.ndarray | None, rng: np.random.Generator
+    spec: MetaGPSpec,
+    units: UnitLatents,
+    weight_layers: list[WeightLayer],
+    aux: np.ndarray | None,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return codes of weights chosen at random, at inputs spread over the data.
 
     Every layer's weights and every layer's biases get the same share: a bias that follows the input is the shortest
     way from the input kernel to the output, and one code in a thousand weights would never be chosen for it.
     """
-    turn, rows_in, rows_out = _chosen_weights(spec.num_inducing, wires, rng)
+    turn, rows_in, rows_out = _chosen_weights(spec.n_inducing, weight_layers, rng)
     mean = np.asarray(units.mean)
-    spread = 0.05 * rng.standard_normal((2, spec.num_inducing, spec.latent_dim))
+    spread = 0.05 * rng.standard_normal((2, spec.n_inducing, spec.latent_dim))
     code_aux = None if aux is None else _spread_over_kinds(aux, turn, rng)
     return mean[rows_in] + spread[0], mean[rows_out] + spread[1], code_aux
 
 
-def _all_weights(wires: list[Wire]) -> tuple[np.ndarray, np.ndarray]:
+def _all_weights(weight_layers: list[WeightLayer]) -> tuple[np.ndarray, np.ndarray]:
     """Return the two units of every weight, layer after layer."""
-    grids = [np.meshgrid(w.inputs, w.outputs, indexing="ij") for w in wires]
+    grids = [np.meshgrid(w.inputs, w.outputs, indexing="ij") for w in weight_layers]
     rows_in, rows_out = (np.concatenate([grid[side].ravel() for grid in grids]) for side in (0, 1))
     return rows_in, rows_out
 
 
 def _chosen_weights(
-    count: int, wires: list[Wire], rng: np.random.Generator, *, repeat: bool = True
+    count: int, weight_layers: list[WeightLayer], rng: np.random.Generator, *, repeat: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return weights chosen at random: the kind of each (a layer's weights or its biases), and its two units.
 
     Without `repeat` none is chosen twice, and those that a kind does not have are left out.
     """
-    kinds = [kind for w in wires for kind in ((w.inputs[:-1], w.outputs), (w.inputs[-1:], w.outputs))]
+    kinds = [kind for w in weight_layers for kind in ((w.inputs[:-1], w.outputs), (w.inputs[-1:], w.outputs))]
     turn = np.arange(count) % len(kinds)
     if not repeat:
         sizes = [len(ins) * len(outs) for ins, outs in kinds]

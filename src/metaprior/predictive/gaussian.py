@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from metaprior.likelihoods import Gaussian
-from metaprior.prediction import Predictive
+from metaprior.predictive.draws import Predictive
 
 #: Functions that `draws` and `sample` give.
 NUM_DRAWS = 128

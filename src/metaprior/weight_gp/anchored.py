@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
-from metaprior.leaves import Leaf
-from metaprior.mapping.weight_noise import WeightNoise
 from metaprior.numerics import grid_cross_entropy
+from metaprior.types import Leaf
+from metaprior.weight_gp.weight_noise import WeightNoise
 
 #: Standard deviation of q(u) at the start; the prior's is about 1.
 INITIAL_STD = 0.03
@@ -39,7 +39,7 @@ class Placed(eqx.Module):
     code_aux: Float[Leaf, "M E"] | None
 
     @property
-    def num_inducing(self) -> int:
+    def n_inducing(self) -> int:
         """M."""
         return self.mean.shape[0]
 
@@ -50,7 +50,7 @@ class Placed(eqx.Module):
 
     @property
     def input_codes(self) -> Leaf:
-        """U_aux; only a local mapping has it."""
+        """U_aux; only a local GP has it."""
         assert self.code_aux is not None
         return self.code_aux
 
@@ -92,15 +92,15 @@ class Anchored(eqx.Module):
         return cls(mean, spread, below, *kernels, code_aux, units_in, units_out, whole, latent_dim)
 
     @property
-    def num_inducing(self) -> int:
+    def n_inducing(self) -> int:
         """M."""
         return len(self.units_in)
 
     @property
     def input_codes(self) -> Leaf:
-        """U_aux; only a local mapping has it."""
+        """U_aux; only a local GP has it."""
         if self.code_aux is None:
-            raise ValueError("this mapping is global: its inducing codes have no block for the input.")
+            raise ValueError("this GP is global: its inducing codes have no block for the input.")
         return self.code_aux
 
     def codes(self, z: Float[Array, "U Dz"]) -> tuple[Array, Array]:
@@ -126,7 +126,7 @@ class Anchored(eqx.Module):
     def noise_of_values(self, z: Float[Array, "U Dz"], weight_noise: WeightNoise) -> Float[Array, " M"]:
         """Return the standard deviation of the weight noise that u has in it: none where a share is anchored."""
         if not self.whole:
-            return jnp.zeros(self.num_inducing, z.dtype)
+            return jnp.zeros(self.n_inducing, z.dtype)
         code_in, code_out = self.codes(z)
         return weight_noise.std_in(code_in) * weight_noise.std_out(code_out)
 
@@ -151,7 +151,7 @@ class Anchored(eqx.Module):
         gram_in, gram_out = self.kernel_in(z_in, z_in), self.kernel_out(z_out, z_out)
         variance = jnp.exp(2 * self.log_diagonal).reshape(shape)
         cross = grid_cross_entropy(gram_in, gram_out, noise**2, self.mean.reshape(shape), variance)
-        return cross - 0.5 * self.num_inducing - jnp.sum(self.log_diagonal)
+        return cross - 0.5 * self.n_inducing - jnp.sum(self.log_diagonal)
 
     def placed(self, z: Float[Array, "U Dz"], posterior: "Posterior", inverse_root: Float[Array, "M M"]) -> Placed:
         """Return the values in whitened form at a draw of the latents: mean L^-1 m, factor L^-1 T."""

@@ -21,13 +21,13 @@ from scipy.special import logsumexp, ndtri
 from scipy.stats import qmc
 
 from metaprior.compilation import as_float64, compiled, in_float64
-from metaprior.leaves import Leaf
 from metaprior.likelihoods import Gaussian, Likelihood
 from metaprior.model import Model
-from metaprior.noise import Noise, sample_shared_noise
 from metaprior.numerics import small_cholesky
 from metaprior.output_layer import ConditionedGP, FunctionGP
-from metaprior.prediction import CHUNK_ROWS, FunctionDraws, Predictive
+from metaprior.predictive.draws import CHUNK_ROWS, FunctionDraws, Predictive
+from metaprior.random import StandardNormals, draw_shared_normals
+from metaprior.types import Leaf
 
 #: Nodes of every draw's Gaussian that the entropy of several outputs is the mean over.
 NUM_NODES = 16
@@ -104,7 +104,7 @@ class IntegratedDraws(FunctionDraws):
 
     def _normals(self) -> np.ndarray:
         """Return normals for the values of f, [S below, values of each, K]: a lattice, more even than chance."""
-        num_outputs = len(self.model.network.wires[-1].outputs)
+        num_outputs = len(self.model.network.weight_layers[-1].outputs)
         each = -(-self.num_draws // self.num_below)
         size = 1 << (each * self.num_below - 1).bit_length()
         seed = np.random.default_rng(np.asarray(self.key))
@@ -250,15 +250,15 @@ def _predicting(model: Model) -> Model:
 
 @compiled
 def _conditioned(model: Model, key: Key[Array, ""], num_draws: int) -> tuple[ConditionedGP, Likelihood]:
-    noise = sample_shared_noise(key, model.sizes(), num_draws, jnp.float64)
+    normals = draw_shared_normals(key, model.sizes(), num_draws, jnp.float64)
 
-    def one(noise: Noise) -> tuple[ConditionedGP, Likelihood]:
-        drawn, own = model.with_hypers(noise)
+    def one(normals: StandardNormals) -> tuple[ConditionedGP, Likelihood]:
+        drawn, own = model.with_hypers(normals)
         assert drawn.output is not None
         gp = FunctionGP.of(drawn.weights.prepared().draw(own), drawn.network)
         return drawn.output.conditioned(gp, drawn.likelihood), drawn.likelihood
 
-    return jax.lax.map(one, noise)
+    return jax.lax.map(one, normals)
 
 
 @compiled

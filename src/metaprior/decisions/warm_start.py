@@ -16,7 +16,7 @@ from sklearn.base import clone, is_classifier
 
 from metaprior.estimators.base import WARM_BEGINS, Estimator
 from metaprior.estimators.checks import standard_units
-from metaprior.saving import ONLY_FOR_TRAINING, UnsavableError, named_class
+from metaprior.io.saving import ONLY_FOR_TRAINING, UnsavableError, named_class
 
 #: A fit is fresh once the rows have grown by this factor since the last fresh one, ...
 GROWTH = 2

@@ -1,15 +1,15 @@
 """The GP over weight codes: inducing codes with q(u), and one conditional a file."""
 
-from metaprior.mapping.anchored import Anchored, Placed, Posterior
-from metaprior.mapping.base import Conditional, ConditionalDraw, Ends, Prior
-from metaprior.mapping.diag import Diag
-from metaprior.mapping.fitc import FITC
-from metaprior.mapping.full import Full
-from metaprior.mapping.inducing import Mapping
-from metaprior.mapping.output import KnownValues, OutputPrior, OutputRows, PriorFunction
-from metaprior.mapping.pathwise import Pathwise
-from metaprior.mapping.weight_noise import WeightNoise
-from metaprior.mapping.whitened import Whitened
+from metaprior.weight_gp.anchored import Anchored, Placed, Posterior
+from metaprior.weight_gp.base import Conditional, ConditionalDraw, GPContext, LayerLatents
+from metaprior.weight_gp.diag import Diag
+from metaprior.weight_gp.fitc import FITC
+from metaprior.weight_gp.full import Full
+from metaprior.weight_gp.output import KnownValues, OutputPrior, OutputRows, PriorFunction
+from metaprior.weight_gp.pathwise import Pathwise
+from metaprior.weight_gp.sparse_gp import SparseGP
+from metaprior.weight_gp.weight_noise import WeightNoise
+from metaprior.weight_gp.whitened import Whitened
 
 __all__ = [
     "FITC",
@@ -17,17 +17,17 @@ __all__ = [
     "Conditional",
     "ConditionalDraw",
     "Diag",
-    "Ends",
+    "LayerLatents",
     "Full",
     "KnownValues",
-    "Mapping",
+    "SparseGP",
     "OutputPrior",
     "OutputRows",
     "PriorFunction",
     "Pathwise",
     "Placed",
     "Posterior",
-    "Prior",
+    "GPContext",
     "WeightNoise",
     "Whitened",
     "conditional_named",
@@ -43,5 +43,6 @@ def conditional_named(conditional: object) -> Conditional:
     if isinstance(conditional, str) and conditional in _CONDITIONALS:
         return _CONDITIONALS[conditional]()
     raise ValueError(
-        f"conditional: expected one of {sorted(_CONDITIONALS)} or a metaprior.mapping.Conditional; got {conditional!r}."
+        f"conditional: expected one of {sorted(_CONDITIONALS)} or a metaprior.weight_gp.Conditional; "
+        f"got {conditional!r}."
     )

@@ -12,7 +12,9 @@ from typing import Any
 import joblib
 
 
-def swept(function: Callable[..., Any], jobs: Sequence[tuple], n_jobs: int | None = None) -> Iterator[tuple[int, Any]]:
+def run_jobs(
+    function: Callable[..., Any], jobs: Sequence[tuple], n_jobs: int | None = None
+) -> Iterator[tuple[int, Any]]:
     """Yield (number of the job, function(*job)) as jobs end; in order where there is one worker.
 
     An error in a job is raised here, and no further job is begun.

@@ -15,12 +15,12 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 
-from metaprior.metrics import Answers
+from metaprior.metrics import PredictiveDistribution
 
 #: What fits the estimator it holds more than once, to keep the best.
 SEARCHES = (GridSearchCV, RandomizedSearchCV)
 #: From a fitted estimator and inputs to a distribution.
-Answer = Callable[[Any, Any], Answers]
+Answer = Callable[[Any, Any], PredictiveDistribution]
 
 
 class GaussianAnswer:
@@ -125,16 +125,16 @@ def _at_end(model: Any, X: Any) -> tuple[Any, Any]:
     return _at_end(model.best_estimator_, X) if isinstance(model, SEARCHES) else (model, X)
 
 
-def own_answer(model: Any, X: Any) -> Answers:
+def own_answer(model: Any, X: Any) -> PredictiveDistribution:
     """Return what an estimator of this library, or one at the end of a pipeline, says for itself."""
     end, X = _at_end(model, X)
     return end.predict_distribution(X)
 
 
-def _gaussian(model: Any, X: Any) -> Answers:
+def _gaussian(model: Any, X: Any) -> PredictiveDistribution:
     end, X = _at_end(model, X)
     return GaussianAnswer(*end.predict(X, return_std=True))
 
 
-def _classes(model: Any, X: Any) -> Answers:
+def _classes(model: Any, X: Any) -> PredictiveDistribution:
     return ClassAnswer(model.predict_proba(X))

@@ -20,6 +20,7 @@ import equinox as eqx
 import numpy as np
 
 from metaprior.inputs import Projection
+from metaprior.io.renamed import ATTRIBUTES, present_fields, present_name, present_parameters
 from metaprior.networks.activations import activation_named, name_of_activation
 from metaprior.version import __version__
 
@@ -174,7 +175,7 @@ class _Reader:
 
     def instance(self, plain: dict[str, Any]) -> Any:
         cls = named_class(plain["class"])
-        fields = {name: self.value(item) for name, item in plain["fields"].items()}
+        fields = present_fields(cls.__name__, {name: self.value(item) for name, item in plain["fields"].items()})
         if issubclass(cls, tuple):
             return cls(**fields)
         if cls is not Projection:
@@ -188,8 +189,9 @@ class _Reader:
 
     def _estimator(self, content: dict, _: Any = None) -> Any:
         cls: Any = named_class(content["class"])
-        made = cls(**{name: self.value(plain) for name, plain in content["params"].items()})
-        made._restore({name: self.value(plain) for name, plain in content["state"].items()})
+        made = cls(**present_parameters({name: self.value(plain) for name, plain in content["params"].items()}))
+        state = {name: self.value(plain) for name, plain in content["state"].items()}
+        made._restore({ATTRIBUTES.get(name, name): value for name, value in state.items()})
         return made
 
     def _float(self, content: str, _: Any) -> float:
@@ -229,9 +231,9 @@ class _Reader:
 
 def named_class(name: str) -> type:
     """Return a class of this library by its name; anything else is refused."""
-    module, _, path = name.partition(":")
     if name in _GONE:
         raise ValueError(_GONE[name])
+    module, _, path = present_name(name).partition(":")
     if not module.startswith("metaprior.") or not path.isidentifier():
         raise ValueError(f"{name!r} is no class of this library")
     try:

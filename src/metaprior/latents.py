@@ -9,20 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
+from metaprior.types import Leaf
 
 #: Standard deviation of q(z) at the start.
 INITIAL_STD = 0.1
 
 
-class Units(eqx.Module):
+class UnitLatents(eqx.Module):
     """q(z) = N(mean, std^2) for every unit."""
 
     mean: Float[Leaf, "U Dz"]
     log_std: Float[Leaf, "U Dz"]
 
     @classmethod
-    def initial(cls, num_units: int, latent_dim: int, rng: np.random.Generator) -> "Units":
+    def initial(cls, num_units: int, latent_dim: int, rng: np.random.Generator) -> "UnitLatents":
         """Start from a draw of the prior, known to within `INITIAL_STD`."""
         mean = rng.standard_normal((num_units, latent_dim))
         return cls(mean, np.full_like(mean, np.log(INITIAL_STD)))

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 import jax
 import numpy as np
 
-from metaprior.integrated_prediction import GaussianMixture, IntegratedDraws
 from metaprior.likelihoods import Likelihood
-from metaprior.prediction import FunctionDraws, Predictive
+from metaprior.predictive.draws import FunctionDraws, Predictive
+from metaprior.predictive.integrated import GaussianMixture, IntegratedDraws
 
 
 class JoinedDraws(FunctionDraws):
@@ -72,7 +72,7 @@ def mixed(predictives: Sequence[Predictive]) -> Predictive:
     --------
     >>> import numpy as np
     >>> from metaprior import MetaGPRegressor
-    >>> from metaprior.mixing import mixed
+    >>> from metaprior.predictive.mixture import mixed
     >>> X, y = np.linspace(0, 1, 20)[:, None], np.linspace(0, 1, 20) ** 2
     >>> models = [MetaGPRegressor((5,), max_iter=20, random_state=seed).fit(X, y) for seed in range(2)]
     >>> mixed([model.predict_distribution(X) for model in models]).num_draws

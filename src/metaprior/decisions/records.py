@@ -1,17 +1,17 @@
-"""The file of a loop that asks and is told: one of `metaprior.saving`, safetensors and JSON, written atomically."""
+"""The file of a loop that asks and is told: one of `metaprior.io.saving`, safetensors and JSON, written atomically."""
 
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metaprior.saving import load, save
+from metaprior.io.saving import load, save
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 class LoopRecord:
-    """The state of a loop, in the shape of what `metaprior.saving` writes."""
+    """The state of a loop, in the shape of what `metaprior.io.saving` writes."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

@@ -1,4 +1,4 @@
-"""What a conditional is: how the weights follow from the unit latents and the mapping.
+"""What a conditional is: how the weights follow from the unit latents and the GP.
 
 Given z and q(u), the weights are jointly Gaussian; each file beside this one is one way to draw them (or the
 pre-activations they make). A conditional says how many normals it needs, and given them returns a `ConditionalDraw`
@@ -15,30 +15,30 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
-from metaprior.leaves import Leaf
-from metaprior.mapping.anchored import Anchored, Placed
-from metaprior.mapping.inducing import Mapping
-from metaprior.mapping.weight_noise import WeightNoise
-from metaprior.networks import Layer, Wire
-from metaprior.noise import Noise, NoiseSizes
+from metaprior.networks import Layer, WeightLayer
+from metaprior.random import NormalCounts, StandardNormals
+from metaprior.types import Leaf
+from metaprior.weight_gp.anchored import Anchored, Placed
+from metaprior.weight_gp.sparse_gp import SparseGP
+from metaprior.weight_gp.weight_noise import WeightNoise
 
 #: The scale of a layer's weights and that of its biases.
 UNIT_SCALE = np.ones(2, np.float32)
 
 
 #: Inducing values at free codes, at anchored ones, and at those of a draw.
-AnyMapping = Mapping | Anchored | Placed
+AnySparseGP = SparseGP | Anchored | Placed
 
 
-class Ends(NamedTuple):
+class LayerLatents(NamedTuple):
     """The latents at the two ends of one layer of weights; the bias unit stands last among the inputs.
 
-    The layer's weights are `scale[0]`, its biases `scale[1]` times what the mapping says.
+    The layer's weights are `scale[0]`, its biases `scale[1]` times what the GP says.
     """
 
     z_in: Float[Array, "I Dz"]
     z_out: Float[Array, "J Dz"]
-    wire: Wire
+    weight_layer: WeightLayer
     scale: Float[Leaf, "2"] = UNIT_SCALE
 
 
@@ -57,10 +57,10 @@ def unstacked(rows: Array, parts: Sequence[Array]) -> list[Array]:
     return jnp.split(rows, np.cumsum([p.shape[0] for p in parts])[:-1].tolist())
 
 
-class Prior(NamedTuple):
-    """One mapping with all that defines its GP: q(u), the input kernel (None: global), L^-1, and sigma_w."""
+class GPContext(NamedTuple):
+    """One GP with all that defines its GP: q(u), the input kernel (None: global), L^-1, and sigma_w."""
 
-    mapping: Mapping | Placed
+    sparse_gp: SparseGP | Placed
     input_kernel: Kernel | None
     inverse_root: Float[Array, "M M"]
     weight_noise: WeightNoise
@@ -68,7 +68,7 @@ class Prior(NamedTuple):
     def cross_aux(self, eps: Float[Array, "B E"]) -> Float[Array, "B M"]:
         """Return a[n, m] = k_aux(eps_n, U_aux,m)."""
         assert self.input_kernel is not None
-        return self.input_kernel(eps, self.mapping.input_codes)
+        return self.input_kernel(eps, self.sparse_gp.input_codes)
 
     def solve(self, v: Float[Leaf, " M"], f_u: Float[Array, " M"] | None = None) -> Float[Array, " M"]:
         """Return alpha = K_uu^-1 (u - f_u) = L^-T (v - L^-1 f_u)."""
@@ -76,7 +76,7 @@ class Prior(NamedTuple):
 
 
 class ConditionalDraw(eqx.Module):
-    """One draw of the weights that a mapping governs."""
+    """One draw of the weights that a GP governs."""
 
     @abc.abstractmethod
     def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
@@ -91,11 +91,15 @@ class Conditional(eqx.Module):
     """A way to draw weights given unit latents and q(u)."""
 
     @abc.abstractmethod
-    def sizes(self, mapping: AnyMapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
+    def sizes(
+        self, sparse_gp: AnySparseGP, input_kernel: Kernel | None, weight_layers: Sequence[WeightLayer]
+    ) -> NormalCounts:
         """Return how many normals a draw takes."""
 
     @abc.abstractmethod
-    def draw(self, prior: Prior, ends: Sequence[Ends], noise: Noise) -> ConditionalDraw:
+    def draw(
+        self, prior: GPContext, layer_latents: Sequence[LayerLatents], normals: StandardNormals
+    ) -> ConditionalDraw:
         """Return one draw for the layers with these ends."""
 
     @property

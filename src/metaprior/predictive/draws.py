@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from metaprior.compilation import as_float64, compiled, in_float64
-from metaprior.leaves import Leaf
 from metaprior.likelihoods import Categorical, Likelihood, OutputLikelihood, invert
 from metaprior.model import Model
-from metaprior.noise import Noise, row_noise, sample_shared_noise
+from metaprior.random import StandardNormals, draw_row_normals, draw_shared_normals
+from metaprior.types import Leaf
 from metaprior.weights import WeightModel
 
 #: Rows of a chunk, and how many draws are computed at once.
@@ -85,10 +85,10 @@ def joint_functions(
     sizes = model.weights.sizes()
     members, shared_weights = (model.weights, None) if stacked else (None, model.weights.prepared())
     shared_key, row_key = jax.random.split(key)
-    noise = sample_shared_noise(shared_key, sizes, num_draws, x.dtype)
-    rows = row_noise(row_key, x, num_draws, sizes.per_row)
+    normals = draw_shared_normals(shared_key, sizes, num_draws, x.dtype)
+    rows = draw_row_normals(row_key, x, num_draws, sizes.per_row)
 
-    def one(parts: tuple[WeightModel | None, Noise, Array]) -> Array:
+    def one(parts: tuple[WeightModel | None, StandardNormals, Array]) -> Array:
         member, shared, own = parts
         prepared = member.prepared() if shared_weights is None else shared_weights  # type: ignore[union-attr]
         draw = prepared.draw(shared)
@@ -101,7 +101,7 @@ def joint_functions(
         return jax.vmap(lambda row, own_row: call(row[None], own_row[None])[0])(x, own)
 
     at_once = max(d for d in range(1, DRAWS_AT_ONCE + 1) if num_draws % d == 0)
-    return jax.lax.map(one, (members, noise, rows), batch_size=at_once)
+    return jax.lax.map(one, (members, normals, rows), batch_size=at_once)
 
 
 _functions = compiled(joint_functions)

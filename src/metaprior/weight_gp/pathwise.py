@@ -19,71 +19,77 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
-from metaprior.leaves import Leaf
-from metaprior.mapping.base import (
-    AnyMapping,
+from metaprior.networks import Layer, WeightLayer
+from metaprior.numerics import cosine
+from metaprior.random import NormalCounts, StandardNormals, take
+from metaprior.types import Leaf
+from metaprior.weight_gp.base import (
+    AnySparseGP,
     Conditional,
     ConditionalDraw,
-    Ends,
-    Prior,
+    GPContext,
+    LayerLatents,
     input_scales,
     per_row,
     unstacked,
 )
-from metaprior.mapping.weight_noise import WeightNoise
-from metaprior.networks import Layer, Wire
-from metaprior.noise import Noise, NoiseSizes, take
-from metaprior.numerics import cosine
+from metaprior.weight_gp.weight_noise import WeightNoise
 
 
 class Pathwise(Conditional):
-    """Draws as functions: `num_features` for the mapping, `num_noise_features` for the weight noise."""
+    """Draws as functions: `num_features` for the GP, `num_noise_features` for the weight noise."""
 
     num_features: int = eqx.field(static=True, default=64)
     num_noise_features: int = eqx.field(static=True, default=16)
 
-    def _spectral_shapes(self, mapping: AnyMapping, input_kernel: Kernel | None) -> list[tuple[int, int]]:
+    def _spectral_shapes(self, sparse_gp: AnySparseGP, input_kernel: Kernel | None) -> list[tuple[int, int]]:
         rows = [
-            mapping.kernel_in.num_normals(mapping.latent_dim),
-            mapping.kernel_out.num_normals(mapping.latent_dim),
+            sparse_gp.kernel_in.num_normals(sparse_gp.latent_dim),
+            sparse_gp.kernel_out.num_normals(sparse_gp.latent_dim),
         ]
-        rows += [] if input_kernel is None else [input_kernel.num_normals(mapping.input_codes.shape[1])]
+        rows += [] if input_kernel is None else [input_kernel.num_normals(sparse_gp.input_codes.shape[1])]
         return [(r, self.num_features) for r in rows] + [(4, self.num_noise_features)]
 
-    def sizes(self, mapping: AnyMapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
+    def sizes(
+        self, sparse_gp: AnySparseGP, input_kernel: Kernel | None, weight_layers: Sequence[WeightLayer]
+    ) -> NormalCounts:
         """Normals for v and the coefficients; those that choose frequencies and phases."""
-        shapes = self._spectral_shapes(mapping, input_kernel)
-        weights = mapping.num_inducing + self.num_features + self.num_noise_features
-        return NoiseSizes(weights=weights, spectral=sum(a * b for a, b in shapes))
+        shapes = self._spectral_shapes(sparse_gp, input_kernel)
+        weights = sparse_gp.n_inducing + self.num_features + self.num_noise_features
+        return NormalCounts(weights=weights, spectral=sum(a * b for a, b in shapes))
 
-    def draw(self, prior: Prior, ends: Sequence[Ends], noise: Noise) -> "PathwiseDraw":
+    def draw(self, prior: GPContext, layer_latents: Sequence[LayerLatents], normals: StandardNormals) -> "PathwiseDraw":
         """Draw the prior's features and update them to pass through u at the inducing codes."""
-        mapping = prior.mapping
-        spectral = take(noise.spectral, *self._spectral_shapes(mapping, prior.input_kernel))
-        widths = (mapping.num_inducing, self.num_features, self.num_noise_features)
-        for_v, c, c_noise = take(noise.weights, *[(w,) for w in widths])
+        sparse_gp = prior.sparse_gp
+        spectral = take(normals.spectral, *self._spectral_shapes(sparse_gp, prior.input_kernel))
+        widths = (sparse_gp.n_inducing, self.num_features, self.num_noise_features)
+        for_v, c, c_noise = take(normals.weights, *[(w,) for w in widths])
         c = c / np.sqrt(self.num_features).astype(c.dtype)
         c_noise = c_noise / np.sqrt(self.num_noise_features).astype(c.dtype)
-        left, features_in = _columns(mapping.kernel_in, [e.z_in for e in ends], mapping.code_in, spectral[0])
-        right, features_out = _columns(mapping.kernel_out, [e.z_out for e in ends], mapping.code_out, spectral[1])
+        left, features_in = _columns(
+            sparse_gp.kernel_in, [e.z_in for e in layer_latents], sparse_gp.code_in, spectral[0]
+        )
+        right, features_out = _columns(
+            sparse_gp.kernel_out, [e.z_out for e in layer_latents], sparse_gp.code_out, spectral[1]
+        )
         features = features_in * features_out
         if prior.input_kernel is not None:
-            features = features * prior.input_kernel.features(mapping.input_codes, spectral[2])
-        white_in, white_out = _white(ends, spectral[-1], prior.weight_noise)
+            features = features * prior.input_kernel.features(sparse_gp.input_codes, spectral[2])
+        white_in, white_out = _white(layer_latents, spectral[-1], prior.weight_noise)
         return PathwiseDraw(
             prior,
-            jnp.concatenate([prior.solve(mapping.draw(for_v), features @ c), c, c_noise]),
+            jnp.concatenate([prior.solve(sparse_gp.draw(for_v), features @ c), c, c_noise]),
             None if prior.input_kernel is None else spectral[2],
             [jnp.concatenate([a, b], axis=1) for a, b in zip(left, white_in, strict=True)],
             [jnp.concatenate([a, b], axis=1) for a, b in zip(right, white_out, strict=True)],
-            [e.scale for e in ends],
+            [e.scale for e in layer_latents],
         )
 
 
 class PathwiseDraw(ConditionalDraw):
     """A drawn function of the input: coefficients, and every layer's two blocks of columns."""
 
-    prior: Prior
+    prior: GPContext
     coefficients: Float[Array, " W"]
     spectral_aux: Float[Array, "R F"] | None
     left: list[Array]
@@ -143,19 +149,22 @@ def _columns(kernel: Kernel, parts: Sequence[Array], codes: Leaf, normals: Array
 
 
 def _white(
-    ends: Sequence[Ends], normals: Float[Array, "4 F"], weight_noise: WeightNoise
+    layer_latents: Sequence[LayerLatents], normals: Float[Array, "4 F"], weight_noise: WeightNoise
 ) -> tuple[list[Array], list[Array]]:
     """Return, for every layer's two ends, features of the white kernel over unit numbers times the units' std.
 
     One cosine for all of them: each costs compile time.
     """
     turns_in, phase_in, turns_out, phase_out = normals  # times a full turn, a normal is uniform to 3e-9
-    angles = [_numbers(e.wire.inputs, normals) * turns_in + phase_in for e in ends]
-    angles += [_numbers(e.wire.outputs, normals) * turns_out + phase_out for e in ends]
+    angles = [_numbers(e.weight_layer.inputs, normals) * turns_in + phase_in for e in layer_latents]
+    angles += [_numbers(e.weight_layer.outputs, normals) * turns_out + phase_out for e in layer_latents]
     waves = np.sqrt(2).astype(normals.dtype) * cosine(2 * np.pi * jnp.concatenate(angles))
     white = unstacked(waves, angles)
-    white_in = [w * weight_noise.std_in(e.z_in)[:, None] for w, e in zip(white, ends, strict=False)]
-    white_out = [w * weight_noise.std_out(e.z_out)[:, None] for w, e in zip(white[len(ends) :], ends, strict=True)]
+    white_in = [w * weight_noise.std_in(e.z_in)[:, None] for w, e in zip(white, layer_latents, strict=False)]
+    white_out = [
+        w * weight_noise.std_out(e.z_out)[:, None]
+        for w, e in zip(white[len(layer_latents) :], layer_latents, strict=True)
+    ]
     return white_in, white_out
 
 

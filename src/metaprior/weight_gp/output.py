@@ -22,9 +22,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
-from metaprior.leaves import Leaf
-from metaprior.noise import take
 from metaprior.numerics import jittered_cholesky
+from metaprior.random import take
+from metaprior.types import Leaf
 
 
 class OutputRows(NamedTuple):

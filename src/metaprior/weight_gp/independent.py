@@ -23,17 +23,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
-from metaprior.mapping.base import ConditionalDraw, Ends, Prior, input_scales
-from metaprior.networks import Layer, Wire
+from metaprior.networks import Layer, WeightLayer
+from metaprior.types import Leaf
+from metaprior.weight_gp.base import ConditionalDraw, GPContext, LayerLatents, input_scales
 
 #: What gathering a pair costs, in multiplications (measured, float32, with the gradient).
 GATHER = 25
 
 
-def operation_counts(num_rows: int, num_in: int, num_out: int, num_inducing: int, *, local: bool) -> tuple[int, int]:
+def operation_counts(num_rows: int, num_in: int, num_out: int, n_inducing: int, *, local: bool) -> tuple[int, int]:
     """Return the operations of (weight-first, activation-first)."""
-    weights, square = num_in * num_out, num_inducing**2
+    weights, square = num_in * num_out, n_inducing**2
     weight_first = num_rows * weights * square if local else weights * square + num_rows * weights
     return weight_first, num_rows * (num_in + num_out) * square
 
@@ -92,46 +92,46 @@ def cheaper_order(num_rows: int, e_in: Leaf, e_out: Leaf, *, local: bool) -> Cal
 class IndependentDraw(ConditionalDraw):
     """Weights with given means and variances, independent of one another; a row draws its own pre-activations."""
 
-    prior: Prior
+    prior: GPContext
     alpha: Float[Array, " M"]
     precision: Float[Array, "M M"]
     z_in: list[Array]
     z_out: list[Array]
     scales: list[Leaf]
-    wires: tuple[Wire, ...] = eqx.field(static=True)
+    weight_layers: tuple[WeightLayer, ...] = eqx.field(static=True)
 
-    def __init__(self, prior: Prior, alpha: Array, precision: Array, ends: Sequence[Ends]) -> None:
+    def __init__(self, prior: GPContext, alpha: Array, precision: Array, layer_latents: Sequence[LayerLatents]) -> None:
         """Keep the latents apart from the (static) wires."""
         self.prior, self.alpha, self.precision = prior, alpha, precision
-        self.z_in, self.z_out = [e.z_in for e in ends], [e.z_out for e in ends]
-        self.scales, self.wires = [e.scale for e in ends], tuple(e.wire for e in ends)
+        self.z_in, self.z_out = [e.z_in for e in layer_latents], [e.z_out for e in layer_latents]
+        self.scales, self.weight_layers = [e.scale for e in layer_latents], tuple(e.weight_layer for e in layer_latents)
 
     def _blocks(self, layer: int) -> tuple[Array, Array, Array, Array]:
-        z_in, z_out, mapping = self.z_in[layer], self.z_out[layer], self.prior.mapping
+        z_in, z_out, sparse_gp = self.z_in[layer], self.z_out[layer], self.prior.sparse_gp
         return (
             z_in,
             z_out,
-            mapping.kernel_in(z_in, mapping.code_in),
-            mapping.kernel_out(z_out, mapping.code_out),
+            sparse_gp.kernel_in(z_in, sparse_gp.code_in),
+            sparse_gp.kernel_out(z_out, sparse_gp.code_out),
         )
 
     def moments(self, layer: int, h: Float[Array, "B I"], eps: Float[Array, "B E"]) -> tuple[Array, Array]:
         """Return mean and variance of the pre-activations."""
         z_in, z_out, e_in, e_out = self._blocks(layer)
         h = h * input_scales(self.scales[layer], h.shape[-1])
-        mapping, kernel = self.prior.mapping, self.prior.input_kernel
+        sparse_gp, kernel = self.prior.sparse_gp, self.prior.input_kernel
         a = None if kernel is None else self.prior.cross_aux(eps)
         mean = ((h @ e_in) * (self.alpha if a is None else a * self.alpha)) @ e_out.T
         h2 = h * h
         level = jnp.ones(h.shape[0], h.dtype) if kernel is None else kernel.diagonal(eps)
-        total = jnp.outer(level * (h2 @ mapping.kernel_in.diagonal(z_in)), mapping.kernel_out.diagonal(z_out))
+        total = jnp.outer(level * (h2 @ sparse_gp.kernel_in.diagonal(z_in)), sparse_gp.kernel_out.diagonal(z_out))
         noise = jnp.outer(h2 @ self.prior.weight_noise.std_in(z_in) ** 2, self.prior.weight_noise.std_out(z_out) ** 2)
         explained = cheaper_order(h.shape[0], e_in, e_out, local=a is not None)(h2, e_in, e_out, a, self.precision)
         return mean, jnp.maximum(total - explained, 0) + noise
 
     def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
         """Return h -> mean + std * the row's normals."""
-        sizes = [w.positions * len(w.outputs) for w in self.wires]
+        sizes = [w.positions * len(w.outputs) for w in self.weight_layers]
         normals = jnp.split(rows, np.cumsum(sizes)[:-1].tolist(), axis=1)
 
         def layer(index: int) -> Layer:
@@ -144,16 +144,18 @@ class IndependentDraw(ConditionalDraw):
 
             return push
 
-        return [layer(index) for index in range(len(self.wires))]
+        return [layer(index) for index in range(len(self.weight_layers))]
 
     def weight_moments(self, layer: int, eps: Float[Array, "B E"]) -> tuple[Array, Array]:
         """Return every weight's mean and variance, [I, J] or [B, I, J]."""
         z_in, z_out, e_in, e_out = self._blocks(layer)
-        kernel, mapping = self.prior.input_kernel, self.prior.mapping
+        kernel, sparse_gp = self.prior.input_kernel, self.prior.sparse_gp
         a = jnp.ones((1, self.alpha.shape[0])) if kernel is None else self.prior.cross_aux(eps)
         level = jnp.ones(1) if kernel is None else kernel.diagonal(eps)
         columns = jnp.einsum("im,bm,jm->bijm", e_in, a, e_out)
-        prior = jnp.einsum("i,b,j->bij", mapping.kernel_in.diagonal(z_in), level, mapping.kernel_out.diagonal(z_out))
+        prior = jnp.einsum(
+            "i,b,j->bij", sparse_gp.kernel_in.diagonal(z_in), level, sparse_gp.kernel_out.diagonal(z_out)
+        )
         noise = jnp.outer(self.prior.weight_noise.std_in(z_in), self.prior.weight_noise.std_out(z_out)) ** 2
         explained = jnp.einsum("bijm,mk,bijk->bij", columns, self.precision, columns)
         scale = input_scales(self.scales[layer], z_in.shape[0])[:, None]
@@ -162,12 +164,12 @@ class IndependentDraw(ConditionalDraw):
 
     def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
         """Return the mean weights: given the draw, the rest is noise that each row draws for itself."""
-        return [self.weight_moments(index, eps)[0] for index in range(len(self.wires))]
+        return [self.weight_moments(index, eps)[0] for index in range(len(self.weight_layers))]
 
 
-def row_normals(wires: Sequence[Wire]) -> int:
+def row_normals(weight_layers: Sequence[WeightLayer]) -> int:
     """Return how many normals a row needs: one an output unit and position."""
-    return sum(w.positions * len(w.outputs) for w in wires)
+    return sum(w.positions * len(w.outputs) for w in weight_layers)
 
 
 def _root(variance: Array) -> Array:

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
+from metaprior.types import Leaf
 
 #: Standard deviation of q(v) at the start; the prior's is 1.
 INITIAL_STD = 0.02
@@ -24,7 +24,7 @@ class Whitened(eqx.Module):
         return mean, np.full(mean.shape, np.log(INITIAL_STD)), np.zeros((len(mean), len(mean)))
 
     @property
-    def num_inducing(self) -> int:
+    def n_inducing(self) -> int:
         """M."""
         return self.mean.shape[0]
 
@@ -41,4 +41,4 @@ class Whitened(eqx.Module):
     def kl(self) -> Float[Array, ""]:
         """Return KL[N(m, T T') || N(0, I)] = (|T|^2 + |m|^2 - M) / 2 - log |T|."""
         squares = jnp.sum(self.factor**2) + jnp.sum(self.mean**2)
-        return 0.5 * (squares - self.num_inducing) - jnp.sum(self.log_diagonal)
+        return 0.5 * (squares - self.n_inducing) - jnp.sum(self.log_diagonal)

@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
-from metaprior.leaves import Leaf
-from metaprior.mapping.whitened import Whitened
 from metaprior.numerics import jittered_inverse_root
+from metaprior.types import Leaf
+from metaprior.weight_gp.whitened import Whitened
 
 
-class Mapping(Whitened):
+class SparseGP(Whitened):
     """f ~ GP(0, k_in k_out [k_aux]) over codes, known through q(v) at the inducing codes."""
 
     kernel_in: Kernel
@@ -29,20 +29,20 @@ class Mapping(Whitened):
         kernels: tuple[Kernel, Kernel],
         codes: tuple[np.ndarray, np.ndarray, np.ndarray | None],
         rng: np.random.Generator,
-    ) -> "Mapping":
+    ) -> "SparseGP":
         """Start from a draw of the prior: from its mean, zero, no signal grows.
 
         The local model, whose biases reach the output directly, starts nearer to zero, or it learns needless detours.
         """
-        num_inducing = codes[0].shape[0]
-        mean = np.asarray((1.0 if codes[2] is None else 0.3) * rng.standard_normal(num_inducing))
+        n_inducing = codes[0].shape[0]
+        mean = np.asarray((1.0 if codes[2] is None else 0.3) * rng.standard_normal(n_inducing))
         return cls(*Whitened.start(mean), *kernels, *codes)
 
     @property
     def input_codes(self) -> Leaf:
-        """U_aux; only a local mapping has it."""
+        """U_aux; only a local GP has it."""
         if self.code_aux is None:
-            raise ValueError("this mapping is global: its inducing codes have no block for the input.")
+            raise ValueError("this GP is global: its inducing codes have no block for the input.")
         return self.code_aux
 
     @property

@@ -18,7 +18,7 @@ from jax.custom_batching import sequential_vmap
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Int, Key
 
-from metaprior.leaves import Leaf
+from metaprior.types import Leaf
 
 
 def make_key(seed: int) -> Key[Array, ""]:
@@ -36,44 +36,46 @@ def step_key(key: Key[Array, ""], step: Int[Array, ""]) -> Key[Array, ""]:
     return jax.random.wrap_key_data(jax.random.key_data(key) + offset, impl="rbg")
 
 
-class NoiseSizes(NamedTuple):
+class NormalCounts(NamedTuple):
     """How many standard normals one draw of a model takes."""
 
-    units: int = 0
+    latents: int = 0
     weights: int = 0
     spectral: int = 0
     per_row: int = 0
 
 
-class Noise(eqx.Module):
+class StandardNormals(eqx.Module):
     """The standard normals of one draw (or of several, along a leading axis)."""
 
-    units: Float[Array, "*s U"]
+    latents: Float[Array, "*s U"]
     weights: Float[Array, "*s W"]
     spectral: Float[Array, "*s F"]
     rows: Float[Array, "*s B R"]
 
-    def tempered(self, temperature: Float[Array, ""] | float) -> "Noise":
-        """Return the noise scaled: 0 gives the mean function, 1 the model. Frequencies are left alone."""
-        return Noise(self.units * temperature, self.weights * temperature, self.spectral, self.rows * temperature)
+    def tempered(self, temperature: Float[Array, ""] | float) -> "StandardNormals":
+        """Return the normals scaled: 0 gives the mean function, 1 the model. Frequencies are left alone."""
+        return StandardNormals(
+            self.latents * temperature, self.weights * temperature, self.spectral, self.rows * temperature
+        )
 
 
-def sample_noise(
+def draw_normals(
     key: Key[Array, ""],
-    sizes: NoiseSizes,
+    sizes: NormalCounts,
     num_rows: int,
     num_latent: int,
     num_weight: int = 1,
     dtype: DTypeLike = jnp.float32,
-) -> Noise:
-    """Draw `num_latent * num_weight` draws' noise in one call; weight draws of one latent draw share its units."""
+) -> StandardNormals:
+    """Draw `num_latent * num_weight` draws' normals in one call; weight draws of one latent draw share its units."""
     total = num_latent * num_weight
     each = sizes.weights + sizes.spectral + num_rows * sizes.per_row
-    flat = _normals(key, num_latent * sizes.units + total * each, dtype)
-    units = flat[: num_latent * sizes.units].reshape(num_latent, sizes.units)
-    rest = flat[num_latent * sizes.units :].reshape(total, each)
+    flat = _normals(key, num_latent * sizes.latents + total * each, dtype)
+    units = flat[: num_latent * sizes.latents].reshape(num_latent, sizes.latents)
+    rest = flat[num_latent * sizes.latents :].reshape(total, each)
     split = sizes.weights + sizes.spectral
-    return Noise(
+    return StandardNormals(
         jnp.repeat(units, num_weight, axis=0),
         rest[:, : sizes.weights],
         rest[:, sizes.weights : split],
@@ -112,13 +114,15 @@ def _each_by_itself(draw: Callable[..., Array], key: Key[Array, ""], *args: Leaf
     return alone(jax.random.key_data(key), *args)
 
 
-def sample_shared_noise(key: Key[Array, ""], sizes: NoiseSizes, num_draws: int, dtype: DTypeLike) -> Noise:
-    """Draw the noise that all rows share; row noise is left empty."""
-    return sample_noise(key, sizes._replace(per_row=0), 0, num_draws, dtype=dtype)
+def draw_shared_normals(key: Key[Array, ""], sizes: NormalCounts, num_draws: int, dtype: DTypeLike) -> StandardNormals:
+    """Draw the normals that all rows share; those of rows are left empty."""
+    return draw_normals(key, sizes._replace(per_row=0), 0, num_draws, dtype=dtype)
 
 
-def row_noise(key: Key[Array, ""], rows: Float[Array, "B D"], num_draws: int, per_row: int) -> Float[Array, "S B R"]:
-    """Draw each row's noise from the row's content, so that its place among other rows does not matter."""
+def draw_row_normals(
+    key: Key[Array, ""], rows: Float[Array, "B D"], num_draws: int, per_row: int
+) -> Float[Array, "S B R"]:
+    """Draw each row's normals from the row's content, so that its place among other rows does not matter."""
     if per_row == 0:
         return jnp.zeros((num_draws, rows.shape[0], 0), rows.dtype)
     # a negative zero is zero

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from metaprior.inference import Data, Snapshot
-from metaprior.saving import write_atomically
+from metaprior.io.saving import write_atomically
 
 #: The version of the format; a reader refuses others.
 FORMAT = "metaprior checkpoint 2"
@@ -23,28 +23,28 @@ FORMAT = "metaprior checkpoint 2"
 FILE = "run.checkpoint"
 
 
-class Place(NamedTuple):
+class CheckpointConfig(NamedTuple):
     """Where a fit is kept, and every how many steps."""
 
     folder: Path
     every: int
 
-    def inside(self, name: str) -> "Place":
+    def inside(self, name: str) -> "CheckpointConfig":
         """Return the place of one of several runs of a fit."""
-        return Place(self.folder / name, self.every)
+        return CheckpointConfig(self.folder / name, self.every)
 
 
-def make_place(checkpoint: Any, every: Any) -> Place | None:
+def checkpoint_config(checkpoint: Any, every: Any) -> CheckpointConfig | None:
     """Check the arguments of `fit`; None where nothing is to be kept."""
     if checkpoint is None:
         return None
     whole = isinstance(every, (int, np.integer)) and not isinstance(every, bool) and every >= 1
     if not whole:
         raise ValueError(f"every: expected a whole number of steps, at least 1; got {every!r}.")
-    return Place(Path(checkpoint), int(every))
+    return CheckpointConfig(Path(checkpoint), int(every))
 
 
-def refuse_place(estimator: object, place: Place | None) -> None:
+def refuse_checkpoint(estimator: object, place: CheckpointConfig | None) -> None:
     """Say so where an estimator that has no training loop is asked for checkpoints."""
     if place is not None:
         raise ValueError(
@@ -65,7 +65,7 @@ def digest_of(model: Any, data: Data, recipe: tuple, draws: tuple, seed: int) ->
 class Checkpoint:
     """The file of one run."""
 
-    def __init__(self, place: Place, digest: str) -> None:
+    def __init__(self, place: CheckpointConfig, digest: str) -> None:
         """Make the folder; say so where it cannot be written to."""
         try:
             place.folder.mkdir(parents=True, exist_ok=True)

@@ -17,10 +17,18 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
-from metaprior.mapping.base import AnyMapping, Conditional, ConditionalDraw, Ends, Prior, input_scales, stacked
-from metaprior.networks import Layer, Wire
-from metaprior.noise import Noise, NoiseSizes, take
+from metaprior.networks import Layer, WeightLayer
 from metaprior.numerics import jittered_cholesky
+from metaprior.random import NormalCounts, StandardNormals, take
+from metaprior.weight_gp.base import (
+    AnySparseGP,
+    Conditional,
+    ConditionalDraw,
+    GPContext,
+    LayerLatents,
+    input_scales,
+    stacked,
+)
 
 #: Rows of the larger factor of a draw: more take a second a draw, and hours a fit.
 MOST_ROWS = 4000
@@ -36,9 +44,9 @@ class Full(Conditional):
         """The rows share the third factor."""
         return True
 
-    def _grid(self, mapping: AnyMapping, wires: Sequence[Wire]) -> tuple[int, int]:
-        extra = mapping.num_inducing
-        sides = sum(len(w.inputs) for w in wires) + extra, sum(len(w.outputs) for w in wires) + extra
+    def _grid(self, sparse_gp: AnySparseGP, weight_layers: Sequence[WeightLayer]) -> tuple[int, int]:
+        extra = sparse_gp.n_inducing
+        sides = sum(len(w.inputs) for w in weight_layers) + extra, sum(len(w.outputs) for w in weight_layers) + extra
         if max(sides) > MOST_ROWS:
             raise ValueError(
                 f"conditional='full': expected at most {MOST_ROWS} units and inducing codes at one end of the layers: "
@@ -46,39 +54,43 @@ class Full(Conditional):
             )
         return sides
 
-    def _shapes(self, mapping: AnyMapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> list[tuple[int, ...]]:
-        depth = 1 if input_kernel is None else mapping.num_inducing
-        white: list[tuple[int, ...]] = [(len(w.inputs), len(w.outputs)) for w in wires]
-        return [(mapping.num_inducing,), (depth, *self._grid(mapping, wires)), *white]
+    def _shapes(
+        self, sparse_gp: AnySparseGP, input_kernel: Kernel | None, weight_layers: Sequence[WeightLayer]
+    ) -> list[tuple[int, ...]]:
+        depth = 1 if input_kernel is None else sparse_gp.n_inducing
+        white: list[tuple[int, ...]] = [(len(w.inputs), len(w.outputs)) for w in weight_layers]
+        return [(sparse_gp.n_inducing,), (depth, *self._grid(sparse_gp, weight_layers)), *white]
 
-    def sizes(self, mapping: AnyMapping, input_kernel: Kernel | None, wires: Sequence[Wire]) -> NoiseSizes:
+    def sizes(
+        self, sparse_gp: AnySparseGP, input_kernel: Kernel | None, weight_layers: Sequence[WeightLayer]
+    ) -> NormalCounts:
         """Normals for v, for the grid (at every U_aux), for sigma_w; a row's own grid in the local model."""
-        shapes = self._shapes(mapping, input_kernel, wires)
-        a, b = self._grid(mapping, wires)
+        shapes = self._shapes(sparse_gp, input_kernel, weight_layers)
+        a, b = self._grid(sparse_gp, weight_layers)
         total = int(sum(np.prod(s) for s in shapes))
-        return NoiseSizes(weights=total, per_row=0 if input_kernel is None else a * b)
+        return NormalCounts(weights=total, per_row=0 if input_kernel is None else a * b)
 
-    def draw(self, prior: Prior, ends: Sequence[Ends], noise: Noise) -> "FullDraw":
+    def draw(self, prior: GPContext, layer_latents: Sequence[LayerLatents], normals: StandardNormals) -> "FullDraw":
         """Factor the two sides of the grid."""
-        mapping = prior.mapping
-        shapes = self._shapes(mapping, prior.input_kernel, [e.wire for e in ends])
-        for_v, grid, *white = take(noise.weights, *shapes)
-        side_in = stacked([e.z_in for e in ends], mapping.code_in)
-        side_out = stacked([e.z_out for e in ends], mapping.code_out)
+        sparse_gp = prior.sparse_gp
+        shapes = self._shapes(sparse_gp, prior.input_kernel, [e.weight_layer for e in layer_latents])
+        for_v, grid, *white = take(normals.weights, *shapes)
+        side_in = stacked([e.z_in for e in layer_latents], sparse_gp.code_in)
+        side_out = stacked([e.z_out for e in layer_latents], sparse_gp.code_out)
         jitter = jnp.asarray(max(self.jitter, 4 * float(jnp.finfo(grid.dtype).eps)), grid.dtype)
         return FullDraw(
             prior,
-            jittered_cholesky(mapping.kernel_in(side_in, side_in), jitter)[0],
-            jittered_cholesky(mapping.kernel_out(side_out, side_out), jitter)[0],
-            mapping.draw(for_v),
+            jittered_cholesky(sparse_gp.kernel_in(side_in, side_in), jitter)[0],
+            jittered_cholesky(sparse_gp.kernel_out(side_out, side_out), jitter)[0],
+            sparse_gp.draw(for_v),
             grid,
             [
                 prior.weight_noise.std_in(e.z_in)[:, None] * n * prior.weight_noise.std_out(e.z_out)
-                for e, n in zip(ends, white, strict=True)
+                for e, n in zip(layer_latents, white, strict=True)
             ],
-            [mapping.kernel_in(e.z_in, mapping.code_in) for e in ends],
-            [mapping.kernel_out(e.z_out, mapping.code_out) for e in ends],
-            [input_scales(e.scale, e.z_in.shape[0])[:, None] for e in ends],
+            [sparse_gp.kernel_in(e.z_in, sparse_gp.code_in) for e in layer_latents],
+            [sparse_gp.kernel_out(e.z_out, sparse_gp.code_out) for e in layer_latents],
+            [input_scales(e.scale, e.z_in.shape[0])[:, None] for e in layer_latents],
             jitter,
         )
 
@@ -86,7 +98,7 @@ class Full(Conditional):
 class FullDraw(ConditionalDraw):
     """The grid's factors and normals; weights follow at given inputs."""
 
-    prior: Prior
+    prior: GPContext
     root_in: Float[Array, "a a"]
     root_out: Float[Array, "b b"]
     v: Float[Array, " M"]
@@ -106,15 +118,15 @@ class FullDraw(ConditionalDraw):
 
     def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
         """Return the drawn weights, [I, J], or [B, I, J] jointly over the rows."""
-        kernel, mapping = self.prior.input_kernel, self.prior.mapping
-        m = np.arange(mapping.num_inducing)
+        kernel, sparse_gp = self.prior.input_kernel, self.prior.sparse_gp
+        m = np.arange(sparse_gp.n_inducing)
         place_in, place_out = self.root_in.shape[0] - len(m) + m, self.root_out.shape[0] - len(m) + m
         if kernel is None:
             f = jnp.einsum("ac,kcd,bd->kab", self.root_in, self.grid, self.root_out)
             f_u, f_x, a = f[0, place_in, place_out], f, jnp.ones((1, len(m)), f.dtype)
         else:
             normals = jnp.concatenate([self.grid, rows.reshape(-1, *self.grid.shape[1:])])
-            points = jnp.concatenate([jnp.asarray(mapping.input_codes, eps.dtype), eps])
+            points = jnp.concatenate([jnp.asarray(sparse_gp.input_codes, eps.dtype), eps])
             root_aux = jittered_cholesky(kernel(points, points), self.jitter)[0]
             f = jnp.einsum("ac,kcd,bd->kab", self.root_in, normals, self.root_out)
             f = jnp.einsum("nk,kab->nab", root_aux, f)

@@ -1,4 +1,4 @@
-"""sigma_w: the noise between the mapping and a weight, w = f(code) + sigma_w(code) * noise.
+"""sigma_w: the noise between the GP and a weight, w = f(code) + sigma_w(code) * noise.
 
 One value, or a function of the code (the heteroscedastic form of the paper's footnote): log sigma_w^2 is linear in
 the code, so that it stays a product over the two units and no computation needs the weights one by one.
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.leaves import Leaf
+from metaprior.types import Leaf
 
 INITIAL_STD = 0.01
 

@@ -1,0 +1,1 @@
+"""Decisions: loops that ask for data, are told, and ask again."""

@@ -1,0 +1,1 @@
+"""Files: fitted estimators that are saved and loaded, and checkpoints of runs."""

@@ -1,0 +1,76 @@
+"""The names of earlier versions: those of parameters, and the modules, classes and parts that files hold."""
+
+from typing import Any, NamedTuple
+
+
+class Renamed(NamedTuple):
+    """The new name of a parameter, and new words for some of its values."""
+
+    name: str
+    values: dict[Any, Any] = {}
+
+
+#: Modules and packages that have moved; a class in one of them is looked for under its own name in the new place.
+MODULES = {
+    "metaprior.leaves": "metaprior.types",
+    "metaprior.loops": "metaprior.decisions.records",
+    "metaprior.mapping": "metaprior.weight_gp",
+    "metaprior.mapping.anchored": "metaprior.weight_gp.anchored",
+    "metaprior.mapping.diag": "metaprior.weight_gp.diag",
+    "metaprior.mapping.fitc": "metaprior.weight_gp.fitc",
+    "metaprior.mapping.full": "metaprior.weight_gp.full",
+    "metaprior.mapping.inducing": "metaprior.weight_gp.sparse_gp",
+    "metaprior.mapping.pathwise": "metaprior.weight_gp.pathwise",
+    "metaprior.mapping.weight_noise": "metaprior.weight_gp.weight_noise",
+    "metaprior.units": "metaprior.latents",
+}
+
+#: Classes that have another name now.
+CLASSES = {"Mapping": "SparseGP", "Units": "UnitLatents", "Wire": "WeightLayer"}
+
+#: Parts of a class that have another name now, by the class's present name.
+FIELDS = {
+    "MetaGP": {"mappings": "sparse_gps", "units": "latents", "wires": "weight_layers"},
+    "MetaNN": {"units": "latents", "wires": "weight_layers"},
+    "HierarchicalMetaGP": {"wires": "weight_layers"},
+}
+
+#: Every parameter that has been renamed, by its old name.
+PARAMETERS = {
+    "input_units": Renamed("input_scaling", {"columns": "per_column", "together": "joint"}),
+    "mapping": Renamed("weight_gp", {"global": "shared", "layer": "per_layer"}),
+    "num_chains": Renamed("n_chains"),
+    "num_inducing": Renamed("n_inducing"),
+    "num_inducing_rows": Renamed("n_inducing_rows"),
+    "num_members": Renamed("n_members"),
+    "num_predict_draws": Renamed("n_predict_draws"),
+    "num_samples": Renamed("n_samples"),
+    "num_train_draws": Renamed("n_train_draws"),
+    "num_warmup": Renamed("n_warmup"),
+    "num_weight_draws": Renamed("n_weight_draws"),
+}
+
+#: What fitting adds to an estimator that has another name now.
+ATTRIBUTES = {"num_divergences_": "n_divergences_"}
+
+
+def present_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters under their present names, with the present words for their values."""
+    found = {}
+    for name, value in parameters.items():
+        renamed = PARAMETERS.get(name, Renamed(name))
+        is_word = isinstance(value, str)
+        found[renamed.name] = renamed.values.get(value, value) if is_word else value
+    return found
+
+
+def present_name(name: str) -> str:
+    """Return the present name, "module:Class", of a class that a file names."""
+    module, _, cls = name.partition(":")
+    return f"{MODULES.get(module, module)}:{CLASSES.get(cls, cls)}"
+
+
+def present_fields(cls: str, fields: dict) -> dict:
+    """Return the parts of a class under their present names."""
+    renamed = FIELDS.get(cls, {})
+    return {renamed.get(name, name): value for name, value in fields.items()}

@@ -1,0 +1,42 @@
+"""Old names of parameters are accepted for one release, and are told."""
+
+import warnings
+
+import pytest
+
+from metaprior import MetaGPRegressor, baselines
+from metaprior.io.renamed import PARAMETERS
+
+
+@pytest.mark.parametrize(
+    ("cls", "old", "given", "new", "kept"),
+    [
+        (MetaGPRegressor, "num_inducing", 7, "n_inducing", 7),
+        (MetaGPRegressor, "mapping", "layer", "weight_gp", "per_layer"),
+        (MetaGPRegressor, "input_units", "together", "input_scaling", "joint"),
+        (baselines.EnsembleClassifier, "num_members", 3, "n_members", 3),
+        (baselines.HMCRegressor, "num_chains", 1, "n_chains", 1),
+    ],
+)
+def test_an_old_name_is_accepted_with_a_warning_by_the_constructor_and_by_set_params(cls, old, given, new, kept):
+    with pytest.warns(DeprecationWarning, match=f"{old} is now called {new}"):
+        made = cls(**{old: given})
+    with pytest.warns(DeprecationWarning, match=f"{old} is now called {new}"):
+        changed = cls().set_params(**{old: given})
+    assert made.get_params()[new] == changed.get_params()[new] == kept
+    assert old not in made.get_params()
+
+
+def test_present_names_warn_of_nothing():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MetaGPRegressor(n_inducing=7, weight_gp="shared").set_params(n_inducing=8)
+
+
+def test_a_name_that_never_was_is_an_error():
+    with pytest.raises(TypeError, match="num_outducing"):
+        MetaGPRegressor(num_outducing=3)
+
+
+def test_no_old_name_is_a_present_name():
+    assert not PARAMETERS.keys() & {renamed.name for renamed in PARAMETERS.values()}
