@@ -1,4 +1,4 @@
-"""Sweeps: the same results one by one, over processes, and on a local Dask cluster."""
+"""Parallel jobs: the same results one by one, over processes, and on a local Dask cluster."""
 
 import os
 
@@ -65,10 +65,10 @@ def test_a_comparison_on_a_cluster_is_the_comparison_here(cluster):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (30, 1))
     y = np.sin(X[:, 0])
-    rivals = [baselines.ExactGPRegressor(n_restarts=0), baselines.MAPRegressor((4,), max_iter=20, random_state=0)]
-    here = compare(rivals, X, y, cv=2, verbose=False)
+    estimators = [baselines.ExactGPRegressor(n_restarts=0), baselines.MAPRegressor((4,), max_iter=20, random_state=0)]
+    here = compare(estimators, X, y, cv=2, verbose=False)
     with joblib.parallel_config(backend="dask"):
-        there = compare(rivals, X, y, cv=2, verbose=False)
+        there = compare(estimators, X, y, cv=2, verbose=False)
     scores = [name for name in here.columns.levels[0] if "seconds" not in name]
     for name in scores:
         np.testing.assert_allclose(there[name].loc[here.index], here[name], rtol=1e-4, err_msg=name)

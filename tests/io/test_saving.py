@@ -268,7 +268,7 @@ def with_state(model, path, **more):
 
 def test_a_file_of_the_first_format_loads():
     """Written by version 0.1.0; the numbers are what it predicted then."""
-    old = Path(__file__).parent / "files" / "format-1.metaprior"
+    old = Path(__file__).parents[1] / "files" / "format-1.metaprior"
     assert origin(old) == {"format": 1, "written_by": "0.1.0"}
     found = metaprior.load(old).predict([[-0.5], [0.0], [0.5]])
     np.testing.assert_allclose(found, [0.27335185, 0.90084971, 0.85963644], rtol=1e-4)
