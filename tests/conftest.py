@@ -3,6 +3,7 @@
 The estimators are left out: scikit-learn wants them to take any value and complain in `fit`, in their own words.
 """
 
+import jax
 import pytest
 from jaxtyping import install_import_hook
 
@@ -31,3 +32,10 @@ from metaprior.compilation import drop_programs_when_many  # noqa: E402  (after 
 def no_more_programs_than_the_machine_allows():
     """A process of a thousand tests compiles more programs than Linux lets it map."""
     drop_programs_when_many(0.4)
+
+
+@pytest.fixture
+def double():
+    """Numbers are float64 in the test."""
+    with jax.enable_x64(True):
+        yield

@@ -24,6 +24,8 @@ from small import inputs, small_metagp, with_sparse_gps
 
 LOCAL = {"input_kernel": RBF(0.8)}
 
+pytestmark = pytest.mark.usefixtures("double")
+
 
 def _model(conditional: Conditional, **options) -> Model:
     weights = small_metagp(conditional, (1, 3, 1), n_inducing=4, **options)
@@ -37,12 +39,6 @@ def _data(num_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _batch(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Batch:
     return Batch(jnp.asarray(x), jnp.asarray(y), jnp.asarray(np.ones(len(x)) if weight is None else weight))
-
-
-@pytest.fixture(autouse=True)
-def double():
-    with jax.enable_x64(True):
-        yield
 
 
 @eqx.filter_jit

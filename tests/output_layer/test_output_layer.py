@@ -12,11 +12,10 @@ from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
-from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Likelihood, Poisson, StudentT
 from metaprior.output_layer import Exact, FunctionGP, InducingRows, OutputLayer, PseudoObservations, base, inducing_rows
 from metaprior.output_layer.base import Batch
 from metaprior.output_layer.independent_outputs import ObservedInBasis
-from written import CASES, FIRST, JITTER, NEW, OLD, X_NEW, Setting, X, by_row, quickly, random_gram
+from written import CASES, FIRST, JITTER, NEW, OLD, X_NEW, Setting, X, by_row, quickly
 
 # Only rounding: condition numbers are below 1e6 (K_uu with its weight noise or at codes that lie apart; K + noise^2).
 ROUNDING = {"rtol": 1e-9, "atol": 1e-9}
@@ -24,16 +23,11 @@ ROUNDING = {"rtol": 1e-9, "atol": 1e-9}
 # the noise's variance is that times |K^-1 k|^2, |alpha|^2 or rows / noise^2, all below 1e3.
 JITTERED = {"rtol": 0, "atol": 1e-6}
 
+pytestmark = pytest.mark.usefixtures("double")
 each_case = pytest.mark.parametrize("case", CASES)
 # enough for what does not look inside the prior: with a mean and two outputs, without, and with an input kernel
 each_of_three = pytest.mark.parametrize("case", list(CASES)[:3])
 each_regime = pytest.mark.parametrize("name", ["exact", "inducing", "pseudo"])
-
-
-@pytest.fixture(autouse=True)
-def double():
-    with jax.enable_x64(True):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -348,54 +342,3 @@ def test_blocks_of_inducing_rows_give_the_bound_and_the_derivatives_of_one(setti
     expected = _slopes(regime, setting, setting.batch(padded=False))
     monkeypatch.setattr(inducing_rows, "BLOCK", 4)
     _assert_same_slopes(_slopes(regime, setting, setting.batch(padded=True)), expected)
-
-
-# --- expectations -----------------------------------------------------------------------------------------------------
-
-STUDENT = StudentT(np.log([0.7]), np.asarray(np.log(2.0)))
-
-
-@quickly
-def _expected_and_drawn(likelihood, mean, covariance, y, normals):
-    f = mean + jnp.sqrt(covariance[:, 0]) * normals
-    drawn = likelihood.log_prob(f, jnp.broadcast_to(y, f.shape))
-    return likelihood.expected_log_prob(mean, covariance, y, jnp.zeros((len(mean), 0))), drawn
-
-
-@pytest.mark.parametrize(
-    ("likelihood", "y"), [(Bernoulli(), 1.0), (Poisson(), 3.0), (STUDENT, 0.4)], ids=["Bernoulli", "Poisson", "t"]
-)
-def test_expected_log_prob_of_one_function_is_that_of_many_draws(likelihood, y):
-    assert likelihood.num_expectation_normals(1) == 0
-    mean, spread = np.array([-1.0, 0.3, 1.2, -1.0, 0.3, 1.2])[:, None], np.repeat([0.2, 0.7], 3)[:, None, None]
-    normals = np.random.default_rng(0).standard_normal((100_000, 1, 1))
-    arguments = (jnp.asarray(a) for a in (mean, spread**2, np.full((6, 1), y), normals))
-    found, drawn = (np.asarray(part) for part in _expected_and_drawn(likelihood, *arguments))
-    np.testing.assert_array_less(np.abs(found - drawn.mean(axis=0)), 4 * drawn.std(axis=0) / np.sqrt(len(drawn)))
-
-
-def test_expected_log_prob_of_gaussian_noise_is_that_of_quadrature():
-    """A quadratic, so Gauss-Hermite is exact; the covariance of the two functions does not matter."""
-    likelihood = Gaussian(np.log([0.3, 1.1]))
-    rng = np.random.default_rng(0)
-    mean, y = jnp.asarray(rng.standard_normal((4, 2))), jnp.asarray(rng.standard_normal((4, 2)))
-    covariance = np.stack([random_gram(2, seed) for seed in range(4)])
-    found = likelihood.expected_log_prob(mean, jnp.asarray(covariance), y, jnp.zeros((4, 0)))
-    expected = np.zeros(4)
-    for k in range(2):
-        own = mean[:, k : k + 1], jnp.asarray(covariance[:, k : k + 1, k : k + 1]), y[:, k : k + 1], jnp.zeros((4, 0))
-        expected += np.asarray(Likelihood.expected_log_prob(Gaussian(np.log([[0.3, 1.1][k]])), *own))
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_expected_log_prob_of_classes_is_unbiased():
-    likelihood, rng, count = Categorical(), np.random.default_rng(0), 20_000
-    mean, covariance = np.array([0.5, -0.3, 1.0]), 2 * random_gram(3, 4)
-    wide = [jnp.broadcast_to(jnp.asarray(a), (count, *a.shape)) for a in (mean, covariance, np.array([2.0]))]
-    normals = jnp.asarray(rng.standard_normal((count, likelihood.num_expectation_normals(3))))
-    found = np.asarray(quickly(likelihood.expected_log_prob)(*wide, normals))
-    f = rng.multivariate_normal(mean, covariance, 200_000)
-    drawn = f[:, 2] - np.logaddexp.reduce(f, axis=1)
-    error = np.hypot(found.std() / np.sqrt(count), drawn.std() / np.sqrt(len(drawn)))
-    assert abs(found.mean() - drawn.mean()) < 4 * error
-    assert 0.4 < found.std() / drawn.std() < 0.6  # four draws a row

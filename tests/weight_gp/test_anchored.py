@@ -1,4 +1,4 @@
-"""Anchored codes against dense Gaussians, the bound that they are part of, and the sums and factors it leans on."""
+"""Anchored codes against dense Gaussians, and the bound that they are part of."""
 
 import dataclasses
 
@@ -10,6 +10,7 @@ import optax
 import pytest
 from scipy import stats
 
+from compared import assert_close, leaves
 from dense import posterior
 from metaprior.inference import elbo, elbo_terms
 from metaprior.kernels import RBF
@@ -17,120 +18,23 @@ from metaprior.latents import UnitLatents
 from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.numerics import gaussian_log_density_of, grid_cross_entropy, small_cholesky
 from metaprior.output_layer import Exact, FunctionGP
 from metaprior.output_layer.base import Batch
 from metaprior.random import StandardNormals
 from metaprior.weight_gp import Anchored, Full, Pathwise, SparseGP
 from metaprior.weights import MetaGP, start
 from small import affine, noise_of, with_sparse_gps
-from written import CASES, JITTER, X_NEW, X, integrated_metagp, quickly, random_gram
+from written import CASES, JITTER, X_NEW, X, integrated_metagp, quickly
 
-EPS = np.finfo(np.float64).eps
 # Condition numbers are below 1e4, and sums of a few hundred terms.
 ROUNDING = {"rtol": 1e-9, "atol": 1e-9}
 LOCAL = {"input_kernel": RBF([1.5, 2.0])}
 
-
-@pytest.fixture(autouse=True)
-def double():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("double")
 
 
 def _mean_field(sparse_gp: Anchored) -> Anchored:
     return dataclasses.replace(sparse_gp, below_diagonal=None)
-
-
-def _leaves(tree) -> list[np.ndarray]:
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
-
-
-def _assert_same(found, expected, **tolerance) -> None:
-    assert any(np.abs(leaf).max() > 1e-3 for leaf in _leaves(expected))
-    for a, b in zip(_leaves(found), _leaves(expected), strict=True):
-        np.testing.assert_allclose(a, b, **tolerance)
-
-
-# --- sums and factors -------------------------------------------------------------------------------------------------
-
-
-def _written_out_on_a_grid(gram_in, gram_out, noise, mean, variance):
-    precision = jnp.linalg.inv(jnp.kron(gram_in, gram_out) + noise * jnp.eye(mean.size))
-    m, v = mean.ravel(), variance.ravel()
-    return 0.5 * (m @ precision @ m + jnp.diagonal(precision) @ v - jnp.linalg.slogdet(precision)[1])
-
-
-@pytest.mark.parametrize(("num_in", "num_out"), [(4, 3), (1, 5)])
-def test_cross_entropy_on_a_grid_and_its_derivatives_are_those_of_the_whole_matrix(num_in, num_out):
-    rng = np.random.default_rng(0)
-    grams = jnp.asarray(random_gram(num_in, 1)), jnp.asarray(random_gram(num_out, 2))
-    values = jnp.asarray(rng.standard_normal((num_in, num_out))), jnp.asarray(rng.uniform(0.1, 2, (num_in, num_out)))
-    arguments = (*grams, jnp.asarray(0.3), *values)
-    found, expected = (
-        quickly(jax.value_and_grad(f, argnums=(0, 1, 2, 3, 4)))(*arguments)
-        for f in (grid_cross_entropy, _written_out_on_a_grid)
-    )
-    _assert_same(found, expected, **ROUNDING)
-
-
-def test_derivatives_of_the_cross_entropy_are_finite_where_eigenvalues_coincide():
-    """A derivative of eigenvectors would divide by their differences."""
-    arguments = jnp.eye(3), jnp.ones((4, 4)), jnp.asarray(0.2), jnp.ones((3, 4)), jnp.ones((3, 4))
-    found, expected = (
-        quickly(jax.grad(f, argnums=(0, 1, 2, 3, 4)))(*arguments) for f in (grid_cross_entropy, _written_out_on_a_grid)
-    )
-    _assert_same(found, expected, **ROUNDING)
-
-
-@pytest.mark.parametrize("size", [1, 6, 301], ids=["one", "whole", "in halves"])
-def test_log_density_of_a_gaussian_and_its_derivatives_are_the_dense_ones(size):
-    covariance, residual = random_gram(size, 0), np.random.default_rng(1).standard_normal(size)
-    value, (by_covariance, by_residual) = quickly(jax.value_and_grad(gaussian_log_density_of, argnums=(0, 1)))(
-        jnp.asarray(covariance), jnp.asarray(residual)
-    )
-    inverse = np.linalg.inv(covariance)
-    solved = inverse @ residual
-    np.testing.assert_allclose(value, stats.multivariate_normal(np.zeros(size), covariance).logpdf(residual), rtol=1e-9)
-    np.testing.assert_allclose(by_covariance, 0.5 * (np.outer(solved, solved) - inverse), **ROUNDING)
-    np.testing.assert_allclose(by_residual, -solved, **ROUNDING)
-
-
-@pytest.mark.parametrize("size", [1, 4])
-def test_small_factors_and_their_derivatives_are_those_of_cholesky(size):
-    matrices = jnp.asarray(np.stack([random_gram(size, seed) for seed in range(4)]))
-    slope = jnp.asarray(np.random.default_rng(9).standard_normal(matrices.shape))
-    symmetric = lambda a: 0.5 * (a + jnp.swapaxes(a, 1, 2))  # noqa: E731
-    found, expected = (
-        quickly(jax.value_and_grad(lambda a, f=f: jnp.sum(slope * f(symmetric(a)))))(matrices)
-        for f in (small_cholesky, jnp.linalg.cholesky)
-    )
-    np.testing.assert_allclose(small_cholesky(matrices), np.linalg.cholesky(matrices), rtol=1e-12, atol=1e-14)
-    _assert_same(found, expected, **ROUNDING)
-
-
-SINGULAR = {
-    "rank 1": np.ones((3, 3)),
-    "a little indefinite": np.ones((3, 3)) - 1e-16 * np.eye(3),
-    "zero in one output": np.diag([1.0, 0.0, 2.0]),
-    "tiny": 1e-200 * np.ones((3, 3)),
-    "zero": np.zeros((3, 3)),
-}
-
-
-@quickly
-def _factor_and_slope(matrix):
-    factor = small_cholesky(matrix[None])[0]
-    return factor, jax.grad(lambda a: jnp.sum(small_cholesky(a[None])))(matrix)
-
-
-@pytest.mark.parametrize("matrix", SINGULAR.values(), ids=SINGULAR)
-def test_small_factor_of_a_singular_matrix_is_finite_and_so_are_its_derivatives(matrix):
-    factor, slope = (np.asarray(part) for part in _factor_and_slope(jnp.asarray(matrix)))
-    assert np.all(np.isfinite(factor))
-    assert np.all(np.isfinite(slope))
-    # a pivot of the root of a rounding error stands where there is none
-    np.testing.assert_allclose(factor @ factor.T, matrix, rtol=0, atol=4 * np.sqrt(EPS) * np.trace(matrix) + 1e-250)
 
 
 # --- the KL of anchored values ----------------------------------------------------------------------------------------
@@ -193,9 +97,9 @@ def test_kl_of_anchored_values_and_its_derivatives_are_the_dense_ones_at_the_dra
     model = jax.tree.map(jnp.asarray, model if q == "full" else with_sparse_gps(model, _mean_field))
     noise = noise_of(model, 0, seed=1)
     found, expected = (quickly(eqx.filter_value_and_grad(f))(model, noise) for f in (_kl, _dense_kl))
-    assert sum(np.abs(leaf).max() > 1e-3 for leaf in _leaves(expected)) > 6
+    assert sum(np.abs(leaf).max() > 1e-3 for leaf in leaves(expected)) > 6
     # K_uu of a share has a condition number of 1e3, and the factors of a grid no jitter
-    _assert_same(found, expected, rtol=1e-7, atol=1e-7)
+    assert_close(found, expected, rtol=1e-7, atol=1e-7)
 
 
 # --- anchored weights -------------------------------------------------------------------------------------------------
@@ -316,7 +220,7 @@ def test_order_of_the_hidden_units_changes_neither_bound_nor_predictions(case, q
     other, moved = _permuted(weights, noise)
     assert not np.allclose(other.latents.mean, weights.latents.mean)
     found = _bound_and_moments(dataclasses.replace(model, weights=other), moved, batch)
-    _assert_same(found, _bound_and_moments(model, noise, batch), **ROUNDING)
+    assert_close(found, _bound_and_moments(model, noise, batch), **ROUNDING)
 
 
 @quickly
@@ -334,7 +238,7 @@ def test_one_draw_has_the_terms_of_the_same_draw_taken_twice():
     once, twice = (
         _terms(model, jax.tree.map(lambda n, count=count: jnp.stack([n] * count), noise), batch) for count in (1, 2)
     )
-    _assert_same(once, twice, **ROUNDING)
+    assert_close(once, twice, **ROUNDING)
 
 
 def test_the_scale_of_a_local_output_layer_pays_its_logarithm_above_the_least_and_no_other_does():

@@ -27,12 +27,6 @@ NAMES = ["diag", "fitc", "full", "pathwise"]
 x64 = pytest.mark.usefixtures("double")
 
 
-@pytest.fixture
-def double():
-    with jax.enable_x64(True):
-        yield
-
-
 @eqx.filter_jit
 def _outputs(model: MetaGP, normals: StandardNormals, x: jax.Array, sizes: tuple[int, ...] = (2, 3, 2)) -> jax.Array:
     return Dense(sizes)(model.prepared().draw(normals).at(x, normals.rows), x)

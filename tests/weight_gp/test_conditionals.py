@@ -33,12 +33,6 @@ LAST_LOCAL = {"input_kernel": Periodic(2.5, 1.1), "local_layers": (-1,), "hetero
 x64 = pytest.mark.usefixtures("double")
 
 
-@pytest.fixture
-def double():
-    with jax.enable_x64(True):
-        yield
-
-
 # --- full -------------------------------------------------------------------------------------------------------------
 
 
