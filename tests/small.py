@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from metaprior.inputs import Projection
+from metaprior.inputs import InputMap, Projection
 from metaprior.kernels import RBF, Kernel
 from metaprior.networks import Dense
 from metaprior.random import StandardNormals
@@ -64,6 +64,13 @@ def random_sparse_gp(sparse_gp: SparseGP, rng: np.random.Generator) -> SparseGP:
     m = sparse_gp.n_inducing
     q = rng.standard_normal(m), np.log(rng.uniform(0.3, 1.2, m)), 0.3 * rng.standard_normal((m, m))
     return SparseGP(*q, sparse_gp.kernel_in, sparse_gp.kernel_out, *codes, aux)
+
+
+def random_input_map(rng: np.random.Generator) -> InputMap:
+    """Two layers from two dimensions to three and back, with a random q(V)."""
+    shapes = (3, 2), (2, 3)
+    means = tuple(rng.standard_normal(shape) for shape in shapes)
+    return InputMap(means, tuple(np.log(rng.uniform(0.2, 1.5, shape)) for shape in shapes), jnp.tanh)
 
 
 def noise_of(model: MetaGP, num_rows: int, seed: int | None = None) -> StandardNormals:
