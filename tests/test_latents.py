@@ -6,10 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from numpy.testing import assert_allclose
 
+from chosen import EPS, few, numbers
 from metaprior.inputs import InputMap
 from metaprior.latents import UnitLatents
-from metaprior.weight_gp import Diag, SparseGP
+from metaprior.networks.activations import activation_named
+from metaprior.weight_gp import Diag, SparseGP, Whitened
 from small import random_input_map, small_metagp
 
 RNG = np.random.default_rng(0)
@@ -55,3 +59,32 @@ def test_units_draw_has_mean_and_std():
     np.testing.assert_array_equal(UNITS.draw(jnp.zeros(8)), UNITS.mean.astype(np.float32))
     moved = UNITS.draw(jnp.ones(8)) - UNITS.mean
     np.testing.assert_allclose(moved, np.exp(UNITS.log_std), rtol=1e-5)
+
+
+MEANS, LOG_STDS = numbers(-10, 10, (3, 2)), numbers(-10, 3, (3, 2))
+
+
+@few
+@given(mean=MEANS, log_std=LOG_STDS)
+def test_the_divergence_of_independent_gaussians_is_not_negative_and_equals_numpys(mean, log_std):
+    with jax.enable_x64(True):
+        of_units = float(UnitLatents(mean, log_std).kl())
+        of_map = float(InputMap((mean,), (log_std,), activation_named("identity")).kl())
+    terms = 0.5 * (np.exp(2 * log_std) + mean**2 - 1) - log_std
+    rounding = 10 * EPS * np.sum(np.exp(2 * log_std) + mean**2 + 1 + np.abs(log_std))
+    assert of_units >= -rounding
+    assert_allclose([of_units, of_map], np.sum(terms), rtol=0, atol=rounding)
+
+
+@few
+@given(mean=numbers(-10, 10, 3), log_diagonal=numbers(-10, 3, 3), below=numbers(-5, 5, (3, 3)))
+def test_the_divergence_of_whitened_values_is_not_negative_and_equals_the_dense_formula(mean, log_diagonal, below):
+    with jax.enable_x64(True):
+        ours = float(Whitened(mean, log_diagonal, below).kl())
+    factor = np.tril(below, -1) + np.diag(np.exp(log_diagonal))
+    trace = np.trace(factor @ factor.T) + mean @ mean
+    # KL[N(m, S) || N(0, I)] = (tr S + |m|^2 - M - log |S|) / 2
+    twin = 0.5 * (trace - 3 - 2 * np.sum(log_diagonal))
+    rounding = 20 * EPS * (trace + 3 + np.sum(np.abs(log_diagonal)))
+    assert ours >= -rounding
+    assert_allclose(ours, twin, rtol=0, atol=rounding)

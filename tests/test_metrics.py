@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 from scipy import special, stats
 
+from chosen import EPS, few, numbers
 from metaprior import MetaGPClassifier, MetaGPRegressor, metrics
 from metaprior.predictive.from_sklearn import ClassAnswer, GaussianAnswer
 
@@ -227,3 +231,24 @@ def test_targets_of_another_shape_are_refused():
         metrics.scores(GaussianAnswer(np.zeros(4), np.ones(4)), np.zeros(5))
     with pytest.raises(ValueError, match="expected 200 class numbers, one a row"):
         metrics.scores(ClassAnswer(P), np.zeros(4))
+
+
+ROWS = st.lists(st.integers(-20, 20), min_size=1, max_size=8).map(lambda values: np.array(values, np.float64))
+
+
+@few
+@given(inside=ROWS, outside=ROWS)
+def test_auroc_is_a_share_that_turns_round_with_its_rows_and_sees_their_order_alone(inside, outside):
+    found = metrics.auroc(inside, outside)
+    assert 0 <= found <= 1
+    assert found + metrics.auroc(outside, inside) == pytest.approx(1, abs=4 * EPS)
+    assert metrics.auroc(np.exp(inside / 10) - 3, np.exp(outside / 10) - 3) == found
+
+
+@few
+@given(weights=numbers(0.0, 1.0, (5, 3)), y=arrays(np.int64, 5, elements=st.integers(0, 2)))
+def test_scores_of_classes_stay_in_their_ranges(weights, y):
+    p = (weights + 1e-3) / np.sum(weights + 1e-3, axis=1, keepdims=True)
+    assert 0 <= metrics.brier(p, y) <= 2
+    assert 0 <= metrics.expected_calibration_error(p, y) <= 1
+    assert metrics.brier(np.eye(3)[y], y) == metrics.expected_calibration_error(np.eye(3)[y], y) == 0

@@ -21,12 +21,7 @@ from metaprior.compilation import compilation_cache, compiled
 from metaprior.estimators.metagp import JITTER
 from metaprior.kernels import Kernel
 from metaprior.networks import Dense
-from metaprior.numerics import (
-    LARGEST_SILENT_JITTER,
-    cosine,
-    jittered_cholesky,
-    jittered_inverse_root,
-)
+from metaprior.numerics import LARGEST_SILENT_JITTER, cosine, jittered_cholesky, jittered_inverse_root
 from metaprior.random import draw_normals, make_key
 from metaprior.weight_gp import FITC, Conditional, Diag, Full, Pathwise, SparseGP
 from metaprior.weight_gp.base import stacked

@@ -1,210 +1,25 @@
-"""What holds for all values, tried on values that hypothesis chooses, the same ones in every run."""
+"""What holds for all answers and for all configurations, tried on values that hypothesis chooses."""
 
-import operator
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 
 import metaprior
-from metaprior import MetaGPRegressor, Projection, metrics
-from metaprior.inputs import InputMap
-from metaprior.kernels import (
-    RBF,
-    Constant,
-    Kernel,
-    Linear,
-    Matern12,
-    Matern32,
-    Matern52,
-    Periodic,
-    RationalQuadratic,
-)
-from metaprior.latents import UnitLatents
+from chosen import EPS, POSITIVE, bases, composed, few, made, numbers, on_one_column, recipe
+from metaprior import MetaGPRegressor, Projection
+from metaprior.kernels import RBF, Kernel
 from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Likelihood, Poisson, StudentT
-from metaprior.networks.activations import activation_named
 from metaprior.predictive.draws import FunctionDraws, Predictive
 from metaprior.predictive.from_sklearn import GaussianAnswer
-from metaprior.weight_gp import Pathwise, Whitened
-
-EPS = np.finfo(np.float64).eps
-#: The same bits, but where a value is below the smallest normal number: XLA rounds it to zero.
-TINY = np.finfo(np.float64).tiny
-#: One thing is compiled or computed a test, so that an example takes milliseconds; nothing is kept between runs.
-few = settings(
-    max_examples=25,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-
-
-#: A function and its arguments, which may be recipes: hypothesis chooses them, the test makes the thing.
-Recipe = tuple
-Recipes = st.SearchStrategy[Recipe]
-
-
-def recipe(function: Callable, *arguments: st.SearchStrategy) -> Recipes:
-    return st.tuples(st.just(function), *arguments)
-
-
-def made(thing: object) -> object:
-    """What a recipe makes; anything else is itself."""
-    if isinstance(thing, tuple) and thing and callable(thing[0]):
-        return thing[0](*map(made, thing[1:]))
-    return thing
-
-
-def numbers(low: float, high: float, shape: int | tuple[int, ...]) -> st.SearchStrategy[np.ndarray]:
-    return arrays(np.float64, shape, elements=st.floats(low, high, allow_subnormal=False))
-
-
-# --- kernels ----------------------------------------------------------------------------------------------------------
-
-POSITIVE = st.floats(0.05, 20.0)
-#: Rounded, so that squares of coordinates do not underflow.
-POINTS = numbers(-10, 10, (5, 2)).map(lambda points: np.round(points, 12))
-SCALES = numbers(1e-3, 1e3, 2)
-
-
-def bases(value: st.SearchStrategy) -> Recipes:
-    """Every kernel, with hyper-parameters of its own."""
-    return st.one_of(
-        *[recipe(family, value) for family in (RBF, Matern12, Matern32, Matern52, Linear)],
-        recipe(RationalQuadratic, value, POSITIVE),
-        recipe(Periodic, value, value),
-        recipe(Constant, POSITIVE),
-    )
-
-
-def composed(base: Recipes) -> Recipes:
-    """Sums, products and scalings of kernels."""
-    return st.recursive(
-        base,
-        lambda inner: st.one_of(
-            recipe(operator.add, inner, inner),
-            recipe(operator.mul, inner, inner),
-            recipe(operator.mul, inner, POSITIVE),
-        ),
-        max_leaves=3,
-    )
-
-
-def on_one_column(base: Recipes) -> Recipes:
-    return recipe(Kernel.on, base, st.integers(0, 1))
-
-
-#: Kernels of two columns: hyper-parameters one a column, or one for both, or on one column alone.
-KERNELS = composed(
-    st.one_of(bases(st.tuples(POSITIVE, POSITIVE).map(list)), bases(POSITIVE), on_one_column(bases(POSITIVE)))
-)
-
-
-def _matrix(kernel: Kernel, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The cross-matrix, an operation at a time: nothing is compiled for a kernel of its own."""
-    with jax.enable_x64(True):
-        return np.asarray(kernel.bound_to(2)(jnp.asarray(a), jnp.asarray(b)))
-
-
-@few
-@given(kernel=KERNELS, points=POINTS)
-def test_a_kernels_matrix_is_symmetric_positive_semidefinite_and_has_its_diagonal(kernel, points):
-    kernel = made(kernel)
-    gram = _matrix(kernel, points, points)
-    with jax.enable_x64(True):
-        diagonal = np.asarray(kernel.bound_to(2).diagonal(jnp.asarray(points)))
-    # some tens of operations an entry, each right to a unit of rounding; a factor with itself is the largest entry
-    rounding = 100 * EPS * np.max(diagonal)
-    assert_allclose(gram, gram.T, rtol=0, atol=rounding)
-    assert_allclose(diagonal, np.diag(gram), rtol=0, atol=rounding)
-    assert np.linalg.eigvalsh(0.5 * (gram + gram.T)).min() >= -len(points) * rounding
-
-
-@few
-@given(left=KERNELS, right=KERNELS, factor=POSITIVE, a=POINTS, b=POINTS)
-def test_kernels_compose_as_their_matrices_do(left, right, factor, a, b):
-    left, right = made(left), made(right)
-    one, other = _matrix(left, a, b), _matrix(right, a, b)
-    assert_allclose(_matrix(left + right, a, b), one + other, rtol=0, atol=TINY)
-    assert_allclose(_matrix(left * right, a, b), one * other, rtol=0, atol=TINY)
-    assert_allclose(_matrix(factor * left, a, b), factor * one, rtol=4 * EPS, atol=TINY)  # exp(log(factor))
-    assert_allclose(_matrix(left + factor, a, b), one + factor, rtol=4 * EPS, atol=4 * EPS * factor)
-
-
-@few
-@given(kernel=KERNELS, a=POINTS, b=POINTS)
-def test_turning_points_round_turns_the_matrix_round(kernel, a, b):
-    kernel = made(kernel)
-    ahead, back = _matrix(kernel, a, b), _matrix(kernel, b, a)
-    largest = np.sqrt(np.max(np.diag(_matrix(kernel, a, a))) * np.max(np.diag(_matrix(kernel, b, b))))
-    assert_allclose(ahead, back.T, rtol=0, atol=100 * EPS * largest)
-    assert np.max(np.abs(ahead)) <= largest * (1 + 100 * EPS)  # Cauchy and Schwarz
-
-
-@few
-@given(kernel=KERNELS, scale=SCALES)
-def test_standardised_then_unstandardised_is_the_identity(kernel, scale):
-    kernel = made(kernel).bound_to(2)
-    back = kernel.standardised(scale).unstandardised(scale)
-    assert jax.tree.structure(back) == jax.tree.structure(kernel)
-    for ours, start in zip(jax.tree.leaves(back), jax.tree.leaves(kernel), strict=True):
-        assert_allclose(ours, start, rtol=0, atol=4 * EPS * 2 * np.log(1e3))  # a logarithm is added and taken off
-
-
-@few
-@given(kernel=KERNELS, scale=SCALES, a=POINTS, b=POINTS)
-def test_a_standardised_kernel_at_standardised_points_is_the_kernel(kernel, scale, a, b):
-    kernel = made(kernel)
-    moved = kernel.bound_to(2).standardised(scale)
-    largest = np.sqrt(np.max(np.diag(_matrix(kernel, a, a))) * np.max(np.diag(_matrix(kernel, b, b))))
-    # a coordinate rounds anew and is at most 10 / 0.05 lengthscales, or 2 pi times as many periods on a circle of
-    # which a lengthscale is 0.05; a hyper-parameter that was exp(log) is right to some units
-    error = 100 * EPS * (10 / 0.05) * 2 * np.pi / 0.05
-    assert_allclose(_matrix(moved, a / scale, b / scale), _matrix(kernel, a, b), rtol=0, atol=error * largest)
-
-
-# --- divergences ------------------------------------------------------------------------------------------------------
-
-MEANS, LOG_STDS = numbers(-10, 10, (3, 2)), numbers(-10, 3, (3, 2))
-
-
-@few
-@given(mean=MEANS, log_std=LOG_STDS)
-def test_the_divergence_of_independent_gaussians_is_not_negative_and_equals_numpys(mean, log_std):
-    with jax.enable_x64(True):
-        of_units = float(UnitLatents(mean, log_std).kl())
-        of_map = float(InputMap((mean,), (log_std,), activation_named("identity")).kl())
-    terms = 0.5 * (np.exp(2 * log_std) + mean**2 - 1) - log_std
-    rounding = 10 * EPS * np.sum(np.exp(2 * log_std) + mean**2 + 1 + np.abs(log_std))
-    assert of_units >= -rounding
-    assert_allclose([of_units, of_map], np.sum(terms), rtol=0, atol=rounding)
-
-
-@few
-@given(mean=numbers(-10, 10, 3), log_diagonal=numbers(-10, 3, 3), below=numbers(-5, 5, (3, 3)))
-def test_the_divergence_of_whitened_values_is_not_negative_and_equals_the_dense_formula(mean, log_diagonal, below):
-    with jax.enable_x64(True):
-        ours = float(Whitened(mean, log_diagonal, below).kl())
-    factor = np.tril(below, -1) + np.diag(np.exp(log_diagonal))
-    trace = np.trace(factor @ factor.T) + mean @ mean
-    # KL[N(m, S) || N(0, I)] = (tr S + |m|^2 - M - log |S|) / 2
-    twin = 0.5 * (trace - 3 - 2 * np.sum(log_diagonal))
-    rounding = 20 * EPS * (trace + 3 + np.sum(np.abs(log_diagonal)))
-    assert ours >= -rounding
-    assert_allclose(ours, twin, rtol=0, atol=rounding)
-
+from metaprior.weight_gp import Pathwise
 
 # --- predictive distributions -----------------------------------------------------------------------------------------
 
@@ -325,29 +140,6 @@ def test_class_probabilities_sum_to_one_and_the_entropy_holds_the_mutual_informa
     assert np.all(said.entropy <= np.log(p.shape[1]) + 100 * EPS)
 
 
-# --- scores -----------------------------------------------------------------------------------------------------------
-
-ROWS = st.lists(st.integers(-20, 20), min_size=1, max_size=8).map(lambda values: np.array(values, np.float64))
-
-
-@few
-@given(inside=ROWS, outside=ROWS)
-def test_auroc_is_a_share_that_turns_round_with_its_rows_and_sees_their_order_alone(inside, outside):
-    found = metrics.auroc(inside, outside)
-    assert 0 <= found <= 1
-    assert found + metrics.auroc(outside, inside) == pytest.approx(1, abs=4 * EPS)
-    assert metrics.auroc(np.exp(inside / 10) - 3, np.exp(outside / 10) - 3) == found
-
-
-@few
-@given(weights=numbers(0.0, 1.0, (5, 3)), y=arrays(np.int64, 5, elements=st.integers(0, 2)))
-def test_scores_of_classes_stay_in_their_ranges(weights, y):
-    p = (weights + 1e-3) / np.sum(weights + 1e-3, axis=1, keepdims=True)
-    assert 0 <= metrics.brier(p, y) <= 2
-    assert 0 <= metrics.expected_calibration_error(p, y) <= 1
-    assert metrics.brier(np.eye(3)[y], y) == metrics.expected_calibration_error(np.eye(3)[y], y) == 0
-
-
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
@@ -424,34 +216,3 @@ def test_what_is_loaded_is_what_was_saved_for_any_configuration(configuration):
         twin = metaprior.load(path)
     assert type(twin) is MetaGPRegressor
     assert_same(vars(twin), vars(model))
-
-
-# --- tables -----------------------------------------------------------------------------------------------------------
-
-TEXTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=4), min_size=1, max_size=8)
-
-
-@few
-@given(column=TEXTS, shown=st.data())
-def test_a_category_is_read_back_from_its_zeros_and_ones(column, shown):
-    pd = pytest.importorskip("pandas")
-    from metaprior.tables.columns import Category
-
-    learned = Category.learned(pd.Series(column, dtype=object, name="c"), None)
-    later = shown.draw(st.lists(st.sampled_from(column), min_size=1, max_size=5))
-    encoded = learned.encoded(pd.Series(later, dtype=object, name="c"), False)
-    assert_array_equal(encoded.sum(axis=1), 1)
-    assert [learned.values[place] for place in np.argmax(encoded, axis=1)] == [text.strip() for text in later]
-
-
-@few
-@given(values=arrays(np.float64, 5, elements=st.floats(allow_nan=False, allow_infinity=False)))
-def test_numbers_come_back_from_a_table_bit_for_bit(values):
-    pd = pytest.importorskip("pandas")
-    from metaprior.tables import read_table, write_table
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "table.csv"
-        write_table(pd.DataFrame({"x": values}), path)
-        found = read_table(path)["x"].to_numpy()
-    assert_same(found, values)

@@ -11,12 +11,7 @@ import pytest
 from dense import layer_places, posterior, pushing
 from metaprior.kernels import RBF, Periodic
 from metaprior.weight_gp import FITC, Diag, Full, Pathwise, SparseGP
-from metaprior.weight_gp.independent import (
-    cheaper_order,
-    explained_activation_first,
-    explained_weight_first,
-    is_small,
-)
+from metaprior.weight_gp.independent import cheaper_order, explained_activation_first, explained_weight_first, is_small
 from metaprior.weights import MetaGP
 from small import affine, drawn_weights, inputs, noise_of, replace, small_metagp, with_sparse_gps
 
