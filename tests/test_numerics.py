@@ -295,3 +295,21 @@ def test_functions_of_a_matrix_keep_their_derivative_through_eigenvectors_and_a_
                 assert abs(found) < 10 * abs(exact)
             else:
                 assert found == pytest.approx(exact, rel=tolerance)
+
+
+def test_the_cosine_of_any_angle_stays_between_minus_one_and_one():
+    """Features of a tiny lengthscale have frequencies of 1e9: in float32 such an angle is rounding."""
+    angle = jnp.asarray(np.geomspace(1, 1e30, 20_001), jnp.float32)
+    value, slope = jax.jit(jax.vmap(jax.value_and_grad(cosine)))(angle)
+    for found in (value, slope):
+        assert np.all(np.abs(np.asarray(found)) <= 1 + 1e-6)
+
+
+@pytest.mark.parametrize("level", [0.0, 1e-37, 1e-30])
+def test_a_matrix_of_nothing_has_a_finite_factor_and_inverse(level):
+    """A linear kernel at constant inputs; a product of small variances."""
+    matrix, jitter = jnp.full((3, 3), level, jnp.float32), jnp.asarray(1e-4, jnp.float32)
+    inverse, used = jax.jit(jittered_inverse_root)(matrix, jitter)
+    assert np.isfinite(np.asarray(inverse)).all()
+    assert np.isfinite(np.linalg.inv(np.asarray(inverse, np.float64))).all()
+    assert used == jitter

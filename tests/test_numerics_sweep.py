@@ -21,7 +21,7 @@ from metaprior.compilation import compilation_cache, compiled
 from metaprior.estimators.metagp import JITTER
 from metaprior.kernels import Kernel
 from metaprior.networks import Dense
-from metaprior.numerics import LARGEST_SILENT_JITTER, cosine, jittered_cholesky, jittered_inverse_root
+from metaprior.numerics import LARGEST_SILENT_JITTER, jittered_cholesky
 from metaprior.random import draw_normals, make_key
 from metaprior.weight_gp import FITC, Conditional, Diag, Full, Pathwise, SparseGP
 from metaprior.weight_gp.base import stacked
@@ -378,21 +378,3 @@ def test_a_point_has_unit_covariance_with_itself_and_with_its_copy_in_a_program_
         np.testing.assert_allclose(np.diag(gram), 1, rtol=8 * eps)
         np.testing.assert_allclose([gram[0, 4], gram[1, 5]], 1, rtol=8 * eps)
         assert np.isfinite(slope).all()
-
-
-def test_the_cosine_of_any_angle_stays_between_minus_one_and_one():
-    """Features of a tiny lengthscale have frequencies of 1e9: in float32 such an angle is rounding."""
-    angle = jnp.asarray(np.geomspace(1, 1e30, 20_001), jnp.float32)
-    value, slope = jax.jit(jax.vmap(jax.value_and_grad(cosine)))(angle)
-    for found in (value, slope):
-        assert np.all(np.abs(np.asarray(found)) <= 1 + 1e-6)
-
-
-@pytest.mark.parametrize("level", [0.0, 1e-37, 1e-30])
-def test_a_matrix_of_nothing_has_a_finite_factor_and_inverse(level):
-    """A linear kernel at constant inputs; a product of small variances."""
-    matrix, jitter = jnp.full((3, 3), level, jnp.float32), jnp.asarray(1e-4, jnp.float32)
-    inverse, used = jax.jit(jittered_inverse_root)(matrix, jitter)
-    assert np.isfinite(np.asarray(inverse)).all()
-    assert np.isfinite(np.linalg.inv(np.asarray(inverse, np.float64))).all()
-    assert used == jitter
