@@ -1,4 +1,4 @@
-"""Every rival keeps the contract of the core's estimators: one suite for all of them."""
+"""Every baseline keeps the contract of the core's estimators: one suite for all of them."""
 
 import copy
 import pickle
@@ -35,11 +35,9 @@ SMALL = {
     "ExactGP": {"n_restarts": 0, "random_state": 0},
 }
 CLASSES = [MetaGPRegressor, MetaGPClassifier, *[getattr(baselines, name) for name in baselines.__all__]]
-#: Programs that take long to compile: what needs other shapes of data is a slow test (MetaGP has tests of its own).
+#: Programs that take long to compile: they are held to the suite in the slow tests (MetaGP has tests of its own).
 LONG = ("HMC", "DKL", "MetaGP")
-#: HMC, DKL and MetaGP are held to the suite in the slow tests.
-DAILY = [pytest.param(c, marks=[pytest.mark.slow] * c.__name__.startswith(LONG), id=c.__name__) for c in CLASSES]
-OTHER_SHAPES = [pytest.param(c, marks=[pytest.mark.slow] * c.__name__.startswith(LONG), id=c.__name__) for c in CLASSES]
+EACH = [pytest.param(c, marks=[pytest.mark.slow] * c.__name__.startswith(LONG), id=c.__name__) for c in CLASSES]
 #: Estimators whose answers are functions drawn from a posterior over functions.
 POINT = ("MAP",)
 
@@ -58,7 +56,7 @@ def target(model):
     return Y if is_regressor(model) else LABELS
 
 
-@pytest.fixture(scope="module", params=DAILY)
+@pytest.fixture(scope="module", params=EACH)
 def fitted(request):
     model = small(request.param)
     return model.fit(X, target(model))
@@ -150,7 +148,7 @@ def test_frames_give_the_numbers_of_arrays(fitted):
     assert named.predict(frame).shape == (30,)
 
 
-@pytest.mark.parametrize("cls", [c for c in OTHER_SHAPES if c.id.endswith("Regressor")])
+@pytest.mark.parametrize("cls", [c for c in EACH if c.id.endswith("Regressor")])
 @pytest.mark.slow
 def test_several_targets_have_a_column_each(cls):
     both = np.column_stack([Y, -Y + X[:, 0]])
@@ -161,7 +159,7 @@ def test_several_targets_have_a_column_each(cls):
     assert model.predict_distribution(X).log_prob(both).shape == (30,)
 
 
-@pytest.mark.parametrize("cls", [c for c in OTHER_SHAPES if c.id.endswith("Regressor")])
+@pytest.mark.parametrize("cls", [c for c in EACH if c.id.endswith("Regressor")])
 def test_a_power_of_two_in_the_units_scales_the_answers(cls):
     mean, std = small(cls).fit(X, Y).predict(X, return_std=True)
     scaled_mean, scaled_std = small(cls).fit(4 * X, 1024 * Y).predict(4 * X, return_std=True)
@@ -169,14 +167,14 @@ def test_a_power_of_two_in_the_units_scales_the_answers(cls):
     np.testing.assert_allclose(scaled_std, 1024 * std, rtol=1e-6)
 
 
-@pytest.mark.parametrize("cls", [c for c in OTHER_SHAPES if c.id.endswith("Classifier")])
+@pytest.mark.parametrize("cls", [c for c in EACH if c.id.endswith("Classifier")])
 def test_two_classes_take_one_function(cls):
     model = small(cls).fit(X, LABELS == "cold")
     assert model.predict_proba(X).shape == (30, 2)
     assert model.predict(X).dtype == bool
 
 
-@pytest.mark.parametrize("cls", OTHER_SHAPES)
+@pytest.mark.parametrize("cls", EACH)
 def test_pipelines_and_cross_validation_work(cls):
     model = make_pipeline(StandardScaler(), small(cls))
     assert np.isfinite(cross_val_score(model, X, target(model), cv=2, error_score="raise")).all()
