@@ -1,4 +1,4 @@
-"""Every rival against a closed form or an independent computation of the same thing."""
+"""Every baseline against a closed form or an independent computation of the same thing."""
 
 import equinox as eqx
 import jax
@@ -8,39 +8,20 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from linear_data import NOISE, X, Y, outputs_of
 from metaprior import kernels
-from metaprior.baselines import (
-    DKLRegressor,
-    EnsembleRegressor,
-    HMCRegressor,
-    LaplaceClassifier,
-    LaplaceRegressor,
-    MAPRegressor,
-    MFVIRegressor,
-)
+from metaprior.baselines import DKLRegressor, EnsembleRegressor, HMCRegressor, MAPRegressor, MFVIRegressor
 from metaprior.baselines.hmc import jitter_of_each
-from metaprior.baselines.laplace import Evidence
 from metaprior.inference import ConvergenceTrouble, report_jitter
-from metaprior.inference.curvature import dense_gauss_newton, expected_curvature, kronecker_factors
 from metaprior.inference.elbo import Batch
 from metaprior.inference.nuts import log_joint
-from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Poisson, StudentT
+from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.random import StandardNormals
 from metaprior.weights import DeepKernel, HierarchicalMetaGP, MeanField, MetaNN, Point
 
-RNG = np.random.default_rng(0)
-X = RNG.standard_normal((40, 2))
-X[:, 1] += 0.7 * X[:, 0]
-Y = X @ np.array([0.8, -0.5]) + 0.3 + 0.4 * RNG.standard_normal(40)
-NOISE = 0.5
-
-
-@pytest.fixture(autouse=True)
-def wide():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("double")
 
 
 def linear_posterior(model) -> tuple[np.ndarray, np.ndarray]:
@@ -78,21 +59,13 @@ def test_an_ensemble_is_the_mixture_of_its_members():
     model = EnsembleRegressor((4,), max_iter=50, n_members=3, random_state=0).fit(X, Y)
     members = [model._member(index) for index in range(3)]
     x = (X - model.x_offset_) / model.x_scale_
-    f = np.stack([_outputs(m, x) for m in members])
+    f = np.stack([outputs_of(m, x) for m in members])
     noise = np.array([np.exp(m.likelihood.log_noise[0]) for m in members], np.float64)
     density = stats.norm(f, noise[:, None]).pdf((Y - model.y_offset_) / model.y_scale_)
     found = model.predict_distribution(X)
     assert_allclose(found.mean, model.y_offset_ + model.y_scale_ * f.mean(0), rtol=1e-6)
     assert_allclose(found.log_prob(Y), np.log(density.mean(0)) - np.log(model.y_scale_), rtol=1e-5)
     assert_allclose(found.aleatoric_variance, np.full(40, np.mean(noise**2) * model.y_scale_[0] ** 2), rtol=1e-6)
-
-
-def _outputs(model, x):
-    h = x
-    for index, w in enumerate(model.weights.values):
-        h = np.column_stack([h, np.ones(len(h))]) @ np.asarray(w, np.float64)
-        h = np.tanh(h) if index < len(model.weights.values) - 1 else h
-    return h[:, 0]
 
 
 # --- mean field -------------------------------------------------------------------
@@ -222,131 +195,6 @@ def test_a_deep_kernels_draws_have_its_moments_alone_and_together():
     assert np.all(np.abs(alone.mean(0) - joint.mean(0)) < 6 * joint.std(0) / np.sqrt(num))
     assert np.abs(np.corrcoef(alone[:, :, 0].T)[0, 1]) < 5 / np.sqrt(num)
     assert np.abs(np.corrcoef(joint[:, :, 0].T)[np.triu_indices(4, 1)]).max() > 0.2  # neighbours move together
-
-
-# --- Laplace ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("likelihood", "f", "expected"),
-    [
-        (Gaussian(np.log([0.5, 2.0])), np.array([1.0, -1.0]), np.diag([4.0, 0.25])),
-        (Bernoulli(), np.array([0.3]), np.array([[1 / (2 + 2 * np.cosh(0.3))]])),
-        (Poisson(), np.array([0.7]), np.array([[np.exp(0.7)]])),
-    ],
-)
-def test_expected_curvature_is_the_fisher_information(likelihood, f, expected):
-    assert_allclose(expected_curvature(likelihood, jnp.asarray(f)), expected, rtol=1e-10)
-
-
-def test_expected_curvature_of_classes_is_diag_p_minus_pp():
-    f = np.array([0.2, -1.0, 0.5])
-    p = np.exp(f) / np.exp(f).sum()
-    assert_allclose(expected_curvature(Categorical(), jnp.asarray(f)), np.diag(p) - np.outer(p, p), atol=1e-12)
-
-
-def test_expected_curvature_of_student_t_is_near_its_closed_form():
-    likelihood = StudentT(np.log([0.5]), np.asarray(np.log(3.0)))
-    closed = (5 + 1) / ((5 + 3) * 0.5**2)  # (nu + 1) / (nu + 3) / scale^2
-    assert_allclose(expected_curvature(likelihood, jnp.zeros(1))[0, 0], closed, rtol=0.03)
-
-
-def test_gauss_newton_is_the_sum_of_outer_products_of_jacobians():
-    network, likelihood = Dense((2, 3, 2)), Gaussian(np.log([0.5, 0.7]))
-    values = Point.initial(network, np.random.default_rng(0)).values
-    flat = np.concatenate([v.ravel() for v in values])
-
-    def outputs(w):
-        return np.asarray(
-            network([lambda h: h @ w[:9].reshape(3, 3), lambda h: h @ w[9:].reshape(4, 2)], jnp.asarray(X[:6]))
-        )
-
-    steps = 1e-6 * np.eye(len(flat))
-    jacobian = np.stack([(outputs(flat + s) - outputs(flat - s)) / 2e-6 for s in steps], axis=-1)  # [6, 2, W]
-    expected = np.einsum("nkv,k,nkw->vw", jacobian, [1 / 0.5**2, 1 / 0.7**2], jacobian)
-    assert_allclose(dense_gauss_newton(network, likelihood, values, X[:6], 0), expected, atol=1e-6)
-    assert_allclose(dense_gauss_newton(network, likelihood, values, X[:6], 1), expected[9:, 9:], atol=1e-6)
-
-
-def test_kronecker_factors_give_the_whole_curvature_of_one_row():
-    """For one row and one output H_l = a a' x g g' exactly."""
-    network, likelihood = Dense((2, 3, 1)), Gaussian(np.log([0.5]))
-    values = Point.initial(network, np.random.default_rng(0)).values
-    whole = np.asarray(dense_gauss_newton(network, likelihood, values, X[:1], 0))
-    inputs, outputs = kronecker_factors(network, likelihood, values, X[:1])
-    assert_allclose(np.kron(inputs[0], outputs[0]), whole[:9, :9], rtol=1e-9, atol=1e-12)
-    assert_allclose(np.kron(inputs[1], outputs[1]), whole[9:, 9:], rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("structure", ["full", "last_layer", "kronecker"])
-def test_laplace_of_a_linear_model_is_the_exact_posterior(structure):
-    """A linear network has one layer, and for one output its curvature is a Kronecker product."""
-    model = LaplaceRegressor((), noise=NOISE, structure=structure, n_predict_draws=4000, random_state=0).fit(X, Y)
-    design = np.column_stack([(X - model.x_offset_) / model.x_scale_, np.ones(40)])
-    noise = NOISE / model.y_scale_
-    covariance = np.linalg.inv(model.prior_precision_ * np.eye(3) + design.T @ design / noise**2)
-    expected = np.einsum("nv,vw,nw->n", design, covariance, design) * model.y_scale_**2
-    found = model.predict_distribution(X).epistemic_variance
-    assert_allclose(found, expected, rtol=6 * np.sqrt(2 / 4000))
-
-
-@pytest.mark.parametrize(("log_precision", "log_factor"), [(0.0, 0.0), (-1.0, 0.4), (2.0, -0.3)])
-@pytest.mark.parametrize("structure", ["full", "kronecker"])
-def test_laplace_evidence_of_a_linear_model_is_the_evidence_wherever_it_is_linearised(
-    structure, log_precision, log_factor
-):
-    design, targets, noise = np.column_stack([X, np.ones(40)]), Y[:, None], 0.6
-    covariance = design @ design.T / np.exp(log_precision) + (noise * np.exp(log_factor)) ** 2 * np.eye(40)
-    exact = stats.multivariate_normal(np.zeros(40), covariance).logpdf(Y)
-    network = Dense((2, 1))
-    anywhere = Point((np.array([[0.3], [-1.2], [0.9]]),))  # far from the posterior's maximum
-    model = Model(anywhere, network, Gaussian(np.log([noise])))
-    curvature = LaplaceRegressor((), structure=structure)._curvature(model, X)
-    assert_allclose(Evidence(model, X, targets, curvature)(log_precision, log_factor), exact, rtol=1e-9)
-
-
-def test_laplace_evidence_of_the_last_layer_takes_its_inputs_as_given():
-    """Features that are held make a linear model of the last layer, whose evidence is in closed form."""
-    network, rng = Dense((2, 3, 1)), np.random.default_rng(4)
-    values = Point.initial(network, rng).values
-    model = Model(Point(values), network, Gaussian(np.log([0.6])))
-    hidden = np.tanh(np.column_stack([X, np.ones(40)]) @ values[0])
-    design = np.column_stack([hidden, np.ones(40)])
-    exact = stats.multivariate_normal(np.zeros(40), design @ design.T / 2.0 + 0.36 * np.eye(40)).logpdf(Y)
-    curvature = LaplaceRegressor((3,), structure="last_layer")._curvature(model, X)
-    assert_allclose(Evidence(model, X, Y[:, None], curvature)(np.log(2.0), 0.0), exact, rtol=1e-9)
-
-
-def test_laplace_takes_the_precision_and_the_noise_of_the_highest_evidence():
-    model = LaplaceRegressor((), random_state=0, dtype="float64").fit(X, Y)
-    x, targets = (X - model.x_offset_) / model.x_scale_, (Y - model.y_offset_) / model.y_scale_
-    design, noise = np.column_stack([x, np.ones(40)]), np.exp(model.model_.likelihood.log_noise[0])
-
-    def exact(precision, noise):
-        covariance = design @ design.T / precision + noise**2 * np.eye(40)
-        return stats.multivariate_normal(np.zeros(40), covariance).logpdf(targets)
-
-    best = exact(model.prior_precision_, noise)
-    assert_allclose(model.log_evidence_, best, rtol=1e-6)
-    for factor in (0.9, 1.1):
-        assert exact(factor * model.prior_precision_, noise) < best
-        assert exact(model.prior_precision_, factor * noise) < best
-
-
-def test_the_noise_of_laplace_is_no_less_than_what_the_network_leaves_unexplained():
-    """After one step the linear model goes through many more targets than the network, whose mean is predicted."""
-    model = LaplaceRegressor((50,), max_iter=1, random_state=0).fit(X, Y)
-    predicted = model.predict_distribution(X)
-    f = _outputs(model.model_, (X - model.x_offset_) / model.x_scale_)
-    left = np.sqrt(np.mean((Y - model.y_offset_ - model.y_scale_ * f) ** 2))
-    assert np.sqrt(predicted.aleatoric_variance).min() >= left * (1 - 1e-6)
-
-
-def test_laplace_classes_are_less_certain_far_away_than_the_map():
-    labels = (X[:, 0] > 0).astype(int)
-    model = LaplaceClassifier((8,), max_iter=300, random_state=0).fit(X, labels)
-    far = model.predict_distribution(30 * X)
-    assert far.mutual_information.mean() > 0.1
 
 
 # --- the sampler ------------------------------------------------------------------
