@@ -88,7 +88,6 @@ def inputs(num_rows: int, num_columns: int, seed: int = 7) -> jax.Array:
 
 
 def replace(normals: StandardNormals, **parts: jax.Array) -> StandardNormals:
-    """The noise with some parts changed."""
     return dataclasses.replace(normals, **parts)
 
 

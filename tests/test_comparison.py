@@ -53,13 +53,13 @@ class Counted(RegressorMixin, BaseEstimator):
 
 
 @pytest.fixture(scope="module")
-def rivals():
+def estimators():
     return [MetaGPRegressor(**SMALL), BayesianRidge(), GaussianProcessRegressor(RBF(), alpha=0.1)]
 
 
 @pytest.fixture(scope="module")
-def table(rivals):
-    return compare(rivals, X, Y, cv=3, verbose=False)
+def table(estimators):
+    return compare(estimators, X, Y, cv=3, verbose=False)
 
 
 # --- the table --------------------------------------------------------------------
@@ -75,8 +75,8 @@ def test_best_nll_comes_first(table):
     assert table["nll", "mean"].is_monotonic_increasing
 
 
-def test_scores_are_those_of_a_loop_over_folds(table, rivals):
-    for estimator in rivals[:2]:
+def test_scores_are_those_of_a_loop_over_folds(table, estimators):
+    for estimator in estimators[:2]:
         found = []
         for train, test in KFold(3).split(X):
             model = clone(estimator).fit(X[train], Y[train])
@@ -112,8 +112,8 @@ def test_table_pickles_and_joins_with_another(table):
     assert len(pd.concat([table, again])) == 6
 
 
-def test_estimators_stay_as_they_are(table, rivals):
-    assert not any(hasattr(estimator, "n_features_in_") for estimator in rivals)
+def test_estimators_stay_as_they_are(table, estimators):
+    assert not any(hasattr(estimator, "n_features_in_") for estimator in estimators)
 
 
 def test_one_fold_has_no_standard_error():
@@ -127,8 +127,8 @@ def test_one_fold_has_no_standard_error():
 
 @pytest.fixture(scope="module")
 def class_table():
-    rivals = {"network": MetaGPClassifier(**SMALL), "logistic": LogisticRegression()}
-    return compare(rivals, X, LABELS, cv=3, verbose=False)
+    estimators = {"network": MetaGPClassifier(**SMALL), "logistic": LogisticRegression()}
+    return compare(estimators, X, LABELS, cv=3, verbose=False)
 
 
 def test_classifiers_get_the_scores_of_classes(class_table):
@@ -181,8 +181,8 @@ def test_random_state_shuffles_the_folds():
 
 def test_several_targets_are_scored_together():
     both = np.column_stack([Y, -Y])
-    rivals = [MetaGPRegressor(**SMALL), GaussianProcessRegressor(RBF(), alpha=0.1)]
-    table = compare(rivals, X, both, cv=2, verbose=False)
+    estimators = [MetaGPRegressor(**SMALL), GaussianProcessRegressor(RBF(), alpha=0.1)]
+    table = compare(estimators, X, both, cv=2, verbose=False)
     assert np.all(np.isfinite(table.to_numpy()))
 
 

@@ -288,7 +288,6 @@ def failing(good: np.ndarray) -> list[int]:
 
 
 def hold(bucket: Bucket, conditional: str) -> None:
-    """Assert what must hold of every case."""
     found, eps, m = sweep(bucket, conditional), np.finfo(bucket.dtype).eps, bucket.n_inducing
     assert failing(found["draw"]) == []
     assert failing(found["gradient"]) == []

@@ -13,7 +13,7 @@ TRAINED = {"hidden_layer_sizes": (10,), "max_iter": 100}
 DRAWN = {**TRAINED, "n_predict_draws": 32}
 QUICK = {**DRAWN, "n_train_draws": 2}
 #: Their programs compile anew for every shape of data: minutes.
-RIVALS = {
+BASELINES = {
     "MAP": TRAINED,
     "MFVI": QUICK,
     "Laplace": DRAWN,
@@ -39,8 +39,8 @@ def test_scikit_learn_checks_hold(estimator, check):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the chains mix poorly")
-@parametrize_with_checks(both_kinds(RIVALS))
-def test_scikit_learn_checks_hold_for_rivals(estimator, check):
+@parametrize_with_checks(both_kinds(BASELINES))
+def test_scikit_learn_checks_hold_for_baselines(estimator, check):
     assert check(estimator) is None
 
 
@@ -59,5 +59,5 @@ def test_scikit_learn_checks_hold_with_true_defaults(estimator, check):
 
 @pytest.mark.slow
 @parametrize_with_checks(both_kinds({"MAP": {}, "MFVI": {}, "MetaNN": {}, "DKL": {}, "Ensemble": {}, "Laplace": {}}))
-def test_scikit_learn_checks_hold_for_rivals_with_true_defaults(estimator, check):
+def test_scikit_learn_checks_hold_for_baselines_with_true_defaults(estimator, check):
     assert check(estimator) is None

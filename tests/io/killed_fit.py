@@ -49,7 +49,6 @@ def die_at(event: str, number: int) -> None:
 
 
 def main(out: str, folder: str, kind: str, event: str, number: str) -> None:
-    """Fit, and write what came of it."""
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (30, 1))
     y = np.sin(3 * x[:, 0]) + 0.1 * rng.standard_normal(30)

@@ -98,8 +98,8 @@ def test_a_killed_run_that_holds_rows_out_ends_with_the_best_model_of_all(tmp_pa
     """The best weights are met in the first block of steps; the kill comes three blocks of steps later."""
     rng = np.random.default_rng(1)
     x, y = rng.uniform(-1, 1, (60, 5)), rng.standard_normal(60)  # nothing to learn but noise
-    rival = MAPRegressor((20,), learning_rate_init=0.02, max_iter=1000, n_iter_no_change=6, random_state=0)
-    alone = clone(rival).fit(x, y)
+    estimator = MAPRegressor((20,), learning_rate_init=0.02, max_iter=1000, n_iter_no_change=6, random_state=0)
+    alone = clone(estimator).fit(x, y)
     assert alone.n_iter_ == 700
     save, calls = Checkpoint.save, []
 
@@ -111,9 +111,9 @@ def test_a_killed_run_that_holds_rows_out_ends_with_the_best_model_of_all(tmp_pa
 
     monkeypatch.setattr(Checkpoint, "save", killed)
     with pytest.raises(KeyboardInterrupt):
-        clone(rival).fit(x, y, checkpoint=tmp_path, every=100)
-    went_on = clone(rival).fit(x, y, checkpoint=tmp_path, every=100)
-    read = clone(rival).fit(x, y, checkpoint=tmp_path, every=100)
+        clone(estimator).fit(x, y, checkpoint=tmp_path, every=100)
+    went_on = clone(estimator).fit(x, y, checkpoint=tmp_path, every=100)
+    read = clone(estimator).fit(x, y, checkpoint=tmp_path, every=100)
     for model in (went_on, read):
         assert model.n_iter_ == alone.n_iter_
         np.testing.assert_array_equal(model.elbo_history_, alone.elbo_history_)

@@ -43,7 +43,6 @@ class Known(NamedTuple):
     scale: np.ndarray
 
     def targets(self) -> np.ndarray:
-        """Some, at X_NEW."""
         return self.offset + self.scale * np.random.default_rng(1).standard_normal((len(X_NEW), len(self.scale)))
 
     def components(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -58,7 +58,6 @@ def _predictive(functions, likelihood, offset=0.0, scale=1.0, flat=True):
 
 @pytest.fixture(scope="module")
 def functions():
-    """Draws of one function."""
     return FunctionDraws(_model(1), KEY, NUM_DRAWS, X)
 
 
@@ -73,7 +72,6 @@ def f(functions):
 
 @pytest.fixture(scope="module")
 def three_functions():
-    """Draws of three functions."""
     return FunctionDraws(_model(3), KEY, NUM_DRAWS, X)
 
 

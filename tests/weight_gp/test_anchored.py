@@ -79,7 +79,7 @@ def _values_of(model: MetaGP, sparse_gp: Anchored) -> tuple[jax.Array, jax.Array
 
 
 def _dense_kl(model: MetaGP, normals: StandardNormals) -> jax.Array:
-    """KL[q(u) || N(0, K_uu(z))] with every matrix formed, of all mappings."""
+    """KL[q(u) || N(0, K_uu(z))] with every matrix formed, of all sparse GPs."""
     z, total = model.latents.mean + jnp.exp(model.latents.log_std) * normals.latents.reshape(-1, 2), jnp.zeros(())
     for sparse_gp in model.sparse_gps:
         gram, (mean, factor) = _gram(model, sparse_gp, z), _values_of(model, sparse_gp)
