@@ -18,8 +18,10 @@ from metaprior.baselines import (
     MAPRegressor,
     MFVIRegressor,
 )
+from metaprior.baselines.ensemble import member_of
 from metaprior.baselines.hmc import jitter_of_each
-from metaprior.baselines.laplace import Evidence
+from metaprior.baselines.laplace import curvature_of
+from metaprior.baselines.laplace_evidence import Evidence
 from metaprior.inference import ConvergenceTrouble, report_jitter
 from metaprior.inference.curvature import dense_gauss_newton, expected_curvature, kronecker_factors
 from metaprior.inference.elbo import Batch
@@ -76,7 +78,7 @@ def test_the_log_joint_of_point_weights_is_that_of_scipy():
 
 def test_an_ensemble_is_the_mixture_of_its_members():
     model = EnsembleRegressor((4,), max_iter=50, n_members=3, random_state=0).fit(X, Y)
-    members = [model._member(index) for index in range(3)]
+    members = [member_of(model.model_, index) for index in range(3)]
     x = (X - model.x_offset_) / model.x_scale_
     f = np.stack([_outputs(m, x) for m in members])
     noise = np.array([np.exp(m.likelihood.log_noise[0]) for m in members], np.float64)
@@ -301,8 +303,9 @@ def test_laplace_evidence_of_a_linear_model_is_the_evidence_wherever_it_is_linea
     network = Dense((2, 1))
     anywhere = Point((np.array([[0.3], [-1.2], [0.9]]),))  # far from the posterior's maximum
     model = Model(anywhere, network, Gaussian(np.log([noise])))
-    curvature = LaplaceRegressor((), structure=structure)._curvature(model, X)
-    assert_allclose(Evidence(model, X, targets, curvature)(log_precision, log_factor), exact, rtol=1e-9)
+    curvature = curvature_of(model, X, structure)
+    evidence = Evidence(model, model.weights.values, X, targets, curvature)
+    assert_allclose(evidence(log_precision, log_factor), exact, rtol=1e-9)
 
 
 def test_laplace_evidence_of_the_last_layer_takes_its_inputs_as_given():
@@ -313,8 +316,8 @@ def test_laplace_evidence_of_the_last_layer_takes_its_inputs_as_given():
     hidden = np.tanh(np.column_stack([X, np.ones(40)]) @ values[0])
     design = np.column_stack([hidden, np.ones(40)])
     exact = stats.multivariate_normal(np.zeros(40), design @ design.T / 2.0 + 0.36 * np.eye(40)).logpdf(Y)
-    curvature = LaplaceRegressor((3,), structure="last_layer")._curvature(model, X)
-    assert_allclose(Evidence(model, X, Y[:, None], curvature)(np.log(2.0), 0.0), exact, rtol=1e-9)
+    curvature = curvature_of(model, X, "last_layer")
+    assert_allclose(Evidence(model, model.weights.values, X, Y[:, None], curvature)(np.log(2.0), 0.0), exact, rtol=1e-9)
 
 
 def test_laplace_takes_the_precision_and_the_noise_of_the_highest_evidence():

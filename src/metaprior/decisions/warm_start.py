@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from metaprior.estimators.base import WARM_BEGINS, Estimator
+from metaprior.estimators.base import Estimator
 from metaprior.estimators.checks import standard_units
+from metaprior.estimators.method import WARM_BEGINS
 from metaprior.io.saving import ONLY_FOR_TRAINING, UnsavableError, named_class
 
 #: A fit is fresh once the rows have grown by this factor since the last fresh one, ...

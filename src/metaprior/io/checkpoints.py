@@ -44,12 +44,10 @@ def checkpoint_config(checkpoint: Any, every: Any) -> CheckpointConfig | None:
     return CheckpointConfig(Path(checkpoint), int(every))
 
 
-def refuse_checkpoint(estimator: object, place: CheckpointConfig | None) -> None:
+def refuse_checkpoint(name: str, place: CheckpointConfig | None) -> None:
     """Say so where an estimator that has no training loop is asked for checkpoints."""
     if place is not None:
-        raise ValueError(
-            f"checkpoint: {type(estimator).__name__} does not train in steps and keeps none; leave it out."
-        )
+        raise ValueError(f"checkpoint: {name} does not train in steps and keeps none; leave it out.")
 
 
 def digest_of(model: Any, data: Data, recipe: tuple, draws: tuple, seed: int) -> str:

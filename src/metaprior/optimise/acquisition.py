@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from metaprior.estimators.base import NetworkEstimator
+from metaprior.estimators.network_functions import is_network
 from metaprior.optimise.box import Box
 from metaprior.optimise.functions import Criterion, JointFunctions, functions_of, improvement, lowest
 from metaprior.predictive.from_sklearn import answer_of
@@ -71,7 +71,7 @@ def expected_improvement(situation: Situation, count: int) -> np.ndarray:
     known to the next. A single question to a model without draws, or a Gaussian one, goes by the closed form.
     """
     alone = count == 1 and len(situation.waiting) == 0
-    if alone and not isinstance(situation.model, NetworkEstimator):
+    if alone and not is_network(situation.model):
         return _gaussian_improvement(situation)
     rng = np.random.default_rng(situation.seed)
     candidates, chosen = situation.candidates(rng), np.empty((0, situation.box.num_dimensions))

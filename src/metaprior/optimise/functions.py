@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from metaprior.compilation import as_float64, compiled, in_float64
-from metaprior.estimators.base import NetworkEstimator
+from metaprior.estimators.network_functions import is_network, network_draws, values_of
 from metaprior.model import Model
 from metaprior.output_layer import ConditionedGP
 from metaprior.predictive.draws import FunctionDraws, joint_functions
@@ -43,11 +43,11 @@ class NetworkFunctions(JointFunctions):
     """Functions drawn from a network."""
 
     def _draws(self, X: np.ndarray) -> FunctionDraws:
-        return self.model._function_draws(X, self.num_draws, np.array([self.seed, 2], np.uint32), joint=True)
+        return network_draws(self.model, X, self.num_draws, np.array([self.seed, 2], np.uint32))
 
     def at(self, X: np.ndarray) -> np.ndarray:
         """Return the values of every draw at the rows, [S, N]."""
-        return self.model._predictive(self._draws(X)).draws()
+        return values_of(self.model, self._draws(X))
 
     @cached_property
     def smooth(self) -> bool:  # type: ignore[override]
@@ -111,7 +111,7 @@ def _integrated_slopes(
 
 def functions_of(model: Any, num_draws: int, seed: int) -> JointFunctions:
     """Return functions drawn from a fitted model; the seed decides them."""
-    if isinstance(model, NetworkEstimator):
+    if is_network(model):
         return NetworkFunctions(model, num_draws, seed)
     if not hasattr(model, "sample_y"):
         raise TypeError(
