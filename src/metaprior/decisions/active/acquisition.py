@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from metaprior.active.batch import Choice, greedy_classes, greedy_covariance, with_draws
+from metaprior.decisions.active.batch import Choice, greedy_classes, greedy_covariance, with_draws
+from metaprior.estimators.renamed import accepts_old_keywords
+from metaprior.io.renamed import LOOP_PARAMETERS
 from metaprior.metrics import PredictiveDistribution
 from metaprior.predictive.draws import Predictive
 
@@ -53,8 +55,9 @@ NAMES = (*POINTWISE, "joint_information", "random")
 NEED_DRAWS = ("mutual_information", "joint_information")
 
 
+@accepts_old_keywords(LOOP_PARAMETERS)
 def choose(
-    acquisition: str | Acquisition, predictive: PredictiveDistribution, num_queries: int, rng: np.random.Generator
+    acquisition: str | Acquisition, predictive: PredictiveDistribution, n_queries: int, rng: np.random.Generator
 ) -> Choice:
     """Choose rows.
 
@@ -66,7 +69,7 @@ def choose(
         `greedy_covariance` or `greedy_classes`. "random": any rows, alike.
     predictive : Predictive
         What an estimator says of the rows to choose from.
-    num_queries : int
+    n_queries : int
         How many rows; all of them where there are fewer.
     rng : numpy.random.Generator
         For what is random.
@@ -77,11 +80,11 @@ def choose(
         The rows, best first, and the numbers of them (NaN for random ones).
     """
     if acquisition == "random":
-        return random_choice(len(predictive.mean), num_queries, rng)
+        return random_choice(len(predictive.mean), n_queries, rng)
     if acquisition == "joint_information":
         if predictive.is_classification:
-            return greedy_classes(predictive, num_queries, rng)
-        return greedy_covariance(predictive, num_queries)
+            return greedy_classes(predictive, n_queries, rng)
+        return greedy_covariance(predictive, n_queries)
     check_acquisition(acquisition)
     function = POINTWISE[acquisition] if isinstance(acquisition, str) else acquisition
     values = np.asarray(function(predictive), np.float64)
@@ -90,13 +93,13 @@ def choose(
             f"acquisition: expected {len(predictive.mean)} numbers, one a row, none of them NaN; got an array of shape "
             f"{values.shape}: {values!r}."
         )
-    rows = np.argsort(-values, kind="stable")[:num_queries]
+    rows = np.argsort(-values, kind="stable")[:n_queries]
     return Choice(rows, values[rows])
 
 
-def random_choice(num_rows: int, num_queries: int, rng: np.random.Generator) -> Choice:
+def random_choice(n_rows: int, n_queries: int, rng: np.random.Generator) -> Choice:
     """Return rows chosen alike; nothing is known of them."""
-    rows = rng.permutation(num_rows)[:num_queries]
+    rows = rng.permutation(n_rows)[:n_queries]
     return Choice(rows, np.full(len(rows), np.nan))
 
 
