@@ -51,10 +51,9 @@ def draw_fit(axes: Axes, loop, y, title):
     axes.plot(loop.X[:, 0], np.full(len(loop.X), -1.75), "|", color="0.6", ms=6, label="pool")
     rows = loop.rows
     axes.plot(loop.X[rows, 0], y[rows], ".", color="k", label="answers")
-    for observation, row in enumerate(rows[loop.n_initial :], loop.n_initial + 1):
-        axes.annotate(
-            str(observation), (loop.X[row, 0], y[row]), (0, 4), textcoords="offset points", fontsize=6, ha="center"
-        )
+    for number, row in enumerate(rows[loop.n_initial :], loop.n_initial + 1):
+        place = loop.X[row, 0], y[row]
+        axes.annotate(str(number), place, (0, 4), textcoords="offset points", fontsize=6, ha="center")
     axes.set(xlabel="x", ylabel="y", ylim=(-2, 2), title=title)
 
 

@@ -240,7 +240,7 @@ def test_random_rows_are_all_alike():
         (lambda p: greedy_classes(p, 2, rng()), "this is a regression; use greedy_covariance"),
         (lambda p: greedy_covariance(Drawn(class_draws(3, 4, 2, 0)), 2), "use greedy_classes"),
         (lambda p: choose("best", p, 1, rng()), "acquisition: expected one of .*'entropy'.*got 'best'"),
-        (lambda p: choose(lambda q: np.ones(3), p, 1, rng()), r"expected 4 numbers, one a row.*shape \(3,\)"),
+        (lambda p: choose(lambda q: np.ones(3), p, 1, rng()), r"expected 4 numbers, one per row.*shape \(3,\)"),
         (lambda p: choose(lambda q: np.full(4, np.nan), p, 1, rng()), "none of them NaN"),
     ],
 )

@@ -1,6 +1,6 @@
-"""The pool loop: ask which rows of a pool to have answered, be told, fit, ask again.
+"""Pool-based active learning: ask for the labels of some rows of a pool, be told, refit, ask again.
 
-What is random in the n-th question depends on the seed and on n alone.
+The random numbers of the n-th question depend only on the seed and on n.
 """
 
 import os
@@ -38,38 +38,39 @@ class PoolLoop(Loop[QueryLog]):
     Parameters
     ----------
     estimator : estimator
-        One of this library (anything with `predict_distribution`), a regressor with `predict(X, return_std=True)` or a
-        classifier with `predict_proba`; a pipeline or a search of these. It is cloned and stays as it is.
+        An estimator of this library (anything with `predict_distribution`), a regressor with
+        `predict(X, return_std=True)`, a classifier with `predict_proba`, or a pipeline or search that ends in one of
+        them. It is cloned and never changed.
     X : array-like of shape (n_rows, n_features)
         The pool: inputs whose targets may be asked for.
     acquisition : str or callable, default="variance"
-        "variance" (epistemic), "entropy", "mutual_information" (BALD), "joint_information" (rows that tell most
-        together), "random", or a function from a `Predictive` to one number per row; see `choose`.
+        "variance" (epistemic), "entropy", "mutual_information" (BALD), "joint_information" (rows that are most
+        informative together), "random", or a function from a predictive distribution to one number per row; see
+        `choose`.
     n_queries : int, default=1
-        Rows of a question.
+        Number of rows per question.
     n_initial : int, default=5
-        Rows that are answered before the first fit, asked for at random; those of `labelled` count.
+        Number of answers before the first fit; until then rows are chosen at random. Rows of `labelled` count.
     labelled : tuple (X, y), default=None
         Rows outside the pool whose targets are known from the start.
     test : tuple (X, y), default=None
         Rows on which every fit is scored, for `history`.
     warm_start : bool, default=True
-        Whether estimators of this library that can go on from the last fit do so.
+        Whether a fit may continue from the last one, which only estimators of this library can do.
     warm_iter : int, default=None
-        Steps of a fit that goes on; None: 0.3 of the estimator's `max_iter`, what the end of its recipe takes.
+        Number of steps of a fit that continues from the last one. None means 0.3 of the estimator's `max_iter`.
     random_state : int, default=None
-        The seed of everything random: of the questions, and of every fit where the estimator's own `random_state` is
-        not a whole number. None: a new one, which `random_state` and the file then hold.
+        Seed of the questions and of the fits. An estimator whose own `random_state` is an integer keeps it. None draws
+        a seed, which the attribute `random_state` and the file then hold.
     path : str or path, default=None
-        The file that holds the loop after every call. It must not exist yet: `PoolLoop.load` goes on from one that
-        does.
+        File to which the loop is saved after every call. It must not exist yet; `PoolLoop.load` resumes from a file.
 
     Attributes
     ----------
     path : Path or None
-        May be set to save elsewhere from the next call on.
+        Can be set to save elsewhere from the next call on.
     acquisition : str or callable
-        May be set to choose otherwise from the next question on.
+        Can be set to choose differently from the next question on.
 
     Examples
     --------

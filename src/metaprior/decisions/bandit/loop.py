@@ -70,34 +70,34 @@ class PendingRounds(NamedTuple):
 
 
 class Bandit(Loop[Rounds]):
-    """A contextual bandit: arms that are chosen by what is known of their rewards, and what is not.
+    """A contextual bandit: choose an arm for every context, and learn from the rewards.
 
     Parameters
     ----------
     n_arms : int
-        Arms are 0, ..., n_arms - 1.
+        Number of arms; they are called 0, ..., n_arms - 1.
     estimator : estimator, default=None
-        Model of the reward given [context, one-hot arm]: a regressor of this library, or one of scikit-learn with
-        `sample_y` (for "thompson") or `predict`. None: `default_reward_model` for the first contexts.
+        Model of the reward given [context, one-hot arm]: a regressor of this library, or a scikit-learn regressor,
+        which needs `sample_y` for "thompson". None means `default_reward_model` for the first contexts.
     policy : {"thompson", "greedy", "epsilon_greedy", "uniform"}, default="thompson"
     epsilon : float, default=0.1
-        The part of rounds in which "epsilon_greedy" chooses at random.
+        Fraction of the rounds in which "epsilon_greedy" chooses at random.
     spread : float, default=0.5
-        How wide "thompson" takes the drawn functions around their mean: 1 is the posterior, less explores less.
+        Factor by which "thompson" scales drawn functions around their mean: 1 is the posterior, less explores less.
     refit_every : int, default=50
-        Rounds between two fits; the first of them are uniform.
+        Number of rounds between two fits. Before the first fit the arms are chosen at random.
     warm_iter : int or None, default=100
-        Steps of a fit that goes on from the last; None: 0.3 of its `max_iter`.
+        Number of steps of a fit that continues from the last one. None means 0.3 of the estimator's `max_iter`.
     random_state : int, default=None
-        The seed of everything random: of the arms, and of every fit where the estimator's own `random_state` is not a
-        whole number. None: a new one, which `random_state` and the file then hold.
+        Seed of the choices and of the fits. An estimator whose own `random_state` is an integer keeps it. None draws a
+        seed, which the attribute `random_state` and the file then hold.
     path : str or path, default=None
-        The file that holds the loop after every call. It must not exist yet: `Bandit.load` goes on from one that does.
+        File to which the loop is saved after every call. It must not exist yet; `Bandit.load` resumes from a file.
 
     Attributes
     ----------
     path : Path or None
-        May be set to save elsewhere from the next call on.
+        Can be set to save elsewhere from the next call on.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which question to ask next: Thompson sampling, expected improvement, or none of the model's business.
+"""Which point to ask for next: Thompson sampling, expected improvement, or a random point.
 
 Every rule looks at candidates (a scrambled Sobol grid over the box and points around the best known) and follows the
 best of them downhill by L-BFGS, where the draws have gradients. All of it is a function of the situation and its seed.
@@ -126,7 +126,7 @@ def _followed(
 def descended(
     slopes: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], starts: np.ndarray, box: Box
 ) -> np.ndarray:
-    """Return where L-BFGS ends from every start, lowest first; the sum over starts is one problem, one call a step."""
+    """Return where L-BFGS ends from every start, lowest first; all starts are one problem, with one call per step."""
     sides, shape = box.high - box.low, starts.shape
 
     def total(u: np.ndarray) -> tuple[float, np.ndarray]:

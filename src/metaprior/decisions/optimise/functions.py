@@ -22,7 +22,7 @@ from metaprior.predictive.draws import FunctionDraws, joint_functions
 from metaprior.predictive.integrated import IntegratedDraws, coherent_functions, first_of
 from metaprior.types import Leaf
 
-#: What is minimised over x: from every draw's value [S, R] and lowest known value [S], a number a row.
+#: What is minimised over x: from every draw's value [S, R] and lowest known value [S] to one number per row.
 Criterion = Callable[[Any, Any], Any]
 
 

@@ -65,41 +65,40 @@ def _accepts_old_order(tell: Callable[..., None]) -> Callable[..., None]:
 
 
 class Optimiser(Loop[Evaluations]):
-    """Minimise a function on a box, by asking for its value at a few points.
+    """Bayesian optimisation: minimise a function on a box by evaluating it at a few points.
 
-    After `n_initial` points spread over the box every question is chosen by the posterior of a surrogate.
+    The first `n_initial` points are spread over the box. After that, the posterior of a surrogate chooses the points.
 
     Parameters
     ----------
     bounds : array-like of shape (n_dimensions, 2)
         The lowest and the highest value of every variable.
     estimator : estimator, default=None
-        The surrogate: any regressor of this library, or a scikit-learn one with `sample_y` or, for "ei",
-        `predict(return_std=True)`. It sees x as it is and answers with mean 0 and standard deviation 1.
-        None: `default_surrogate()`.
+        The surrogate: any regressor of this library, or a scikit-learn regressor with `sample_y` or, for "ei",
+        `predict(return_std=True)`. It sees x as it is, and values with mean 0 and standard deviation 1. None means
+        `default_surrogate()`.
     acquisition : {"thompson", "ei", "random"}, default="thompson"
-        How a question is chosen: the lowest point of a drawn function, the largest expected improvement, or at random.
+        How a point is chosen: the minimum of a drawn function, the largest expected improvement, or at random.
     n_queries : int, default=1
-        Points that are asked for together.
+        Number of points that are chosen together.
     n_initial : int, default=None
-        Points before the surrogate is asked; None: 2 * n_dimensions + 2. Points told unasked count.
+        Number of points before the surrogate is used; None means 2 * n_dimensions + 2. All values that were told count.
     warp : bool, default=True
         Whether the surrogate sees log(1 + (y - best) / s), s the lower quartile of y - best, instead of y.
     warm_iter : int or None, default=300
-        Steps of a fit that goes on from the last; None: 0.3 of its `max_iter`.
+        Number of steps of a fit that continues from the last one. None means 0.3 of the estimator's `max_iter`.
     random_state : int, default=None
-        The seed of everything random: of the questions, and of every fit where the estimator's own `random_state` is
-        not a whole number. None: a new one, which `random_state` and the file then hold.
+        Seed of the questions and of the fits. An estimator whose own `random_state` is an integer keeps it. None draws
+        a seed, which the attribute `random_state` and the file then hold.
     path : str or path, default=None
-        The file that holds the loop after every call. It must not exist yet: `Optimiser.load` goes on from one that
-        does.
+        File to which the loop is saved after every call. It must not exist yet; `Optimiser.load` resumes from a file.
 
     Attributes
     ----------
     path : Path or None
-        May be set to save elsewhere from the next call on.
+        Can be set to save elsewhere from the next call on.
     n_queries : int
-        May be set to ask for another number of points from the next question on.
+        Can be set to ask for another number of points from the next question on.
 
     Examples
     --------
