@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from metaprior.inference import Data, Snapshot
-from metaprior.io.saving import write_atomically
+from metaprior.io.atomic import write_atomically
 
 #: The version of the format; a reader refuses others.
 FORMAT = "metaprior checkpoint 2"

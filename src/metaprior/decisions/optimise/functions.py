@@ -4,6 +4,7 @@ A draw of a network is a function of x, fixed by a seed: it can be asked anywher
 its gradient. The draws of other models (exact GPs) hold jointly over the rows of one call.
 """
 
+import abc
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -21,25 +22,45 @@ from metaprior.predictive.draws import FunctionDraws, joint_functions
 from metaprior.predictive.integrated import IntegratedDraws, coherent_functions, first_of
 from metaprior.types import Leaf
 
-#: What is minimised over x: from every draw's value [S, R] and lowest known value [S], a number a row.
+#: What is minimised over x: from every draw's value [S, R] and lowest known value [S] to one number per row.
 Criterion = Callable[[Any, Any], Any]
 
 
-class JointFunctions:
-    """Functions drawn jointly over the rows of a call; another call draws others."""
-
-    #: Whether `at` gives the same functions at every call, and `slopes` their gradients.
-    smooth = False
+class DrawnFunctions(abc.ABC):
+    """Functions drawn from the posterior of a fitted model; the seed decides them."""
 
     def __init__(self, model: Any, num_draws: int, seed: int) -> None:
         self.model, self.num_draws, self.seed = model, num_draws, seed
+
+    @abc.abstractmethod
+    def at(self, X: np.ndarray) -> np.ndarray:
+        """Return the values of every draw at the rows, [S, N]."""
+
+    @property
+    @abc.abstractmethod
+    def smooth(self) -> bool:
+        """Whether `at` gives the same functions at every call, and `slopes` their gradients."""
+
+    @abc.abstractmethod
+    def slopes(self, X: np.ndarray, criterion: Criterion, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return a criterion [R] at every row and its gradient [R, D], in the units of the data."""
+
+
+class JointFunctions(DrawnFunctions):
+    """Functions drawn jointly over the rows of a call; another call draws others."""
+
+    smooth = False
 
     def at(self, X: np.ndarray) -> np.ndarray:
         """Return the values of every draw at the rows, [S, N]."""
         return np.asarray(self.model.sample_y(X, n_samples=self.num_draws, random_state=self.seed)).T
 
+    def slopes(self, X: np.ndarray, criterion: Criterion, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Raise: draws that hold for one call have no gradients."""
+        raise TypeError(f"slopes: the draws of {type(self.model).__name__} hold for one call and have no gradients.")
 
-class NetworkFunctions(JointFunctions):
+
+class NetworkFunctions(DrawnFunctions):
     """Functions drawn from a network."""
 
     def _draws(self, X: np.ndarray) -> FunctionDraws:
@@ -50,7 +71,7 @@ class NetworkFunctions(JointFunctions):
         return values_of(self.model, self._draws(X))
 
     @cached_property
-    def smooth(self) -> bool:  # type: ignore[override]
+    def smooth(self) -> bool:
         """Whether a row's values depend on nothing but the row, and continuously so."""
         draws = self._draws(np.zeros((1, len(self.model.x_offset_))))
         return not draws.whole and draws.model.weights.sizes().per_row == 0
@@ -109,13 +130,13 @@ def _integrated_slopes(
     return values, gradients
 
 
-def functions_of(model: Any, num_draws: int, seed: int) -> JointFunctions:
+def functions_of(model: Any, num_draws: int, seed: int) -> DrawnFunctions:
     """Return functions drawn from a fitted model; the seed decides them."""
     if is_network(model):
         return NetworkFunctions(model, num_draws, seed)
     if not hasattr(model, "sample_y"):
         raise TypeError(
-            f"surrogate: expected a model that draws functions, by sample_y; {type(model).__name__} does not: "
+            f"estimator: expected a model that draws functions, by sample_y; {type(model).__name__} does not: "
             "use acquisition='ei' and one question at a time."
         )
     return JointFunctions(model, num_draws, seed)

@@ -11,7 +11,7 @@ class Box:
 
     Parameters
     ----------
-    bounds : array-like of shape (num_dimensions, 2)
+    bounds : array-like of shape (n_dimensions, 2)
         The lowest and the highest value of every variable.
     """
 
@@ -22,7 +22,7 @@ class Box:
             raise ValueError(f"bounds: expected a pair (low, high), low < high, for every variable; got {bounds!r}.")
         self.bounds = array
         self.low, self.high = array.T
-        self.num_dimensions = len(array)
+        self.n_dimensions = len(array)
 
     def from_unit(self, u: np.ndarray) -> np.ndarray:
         """Return the points of the box for points of the unit cube."""
@@ -35,20 +35,20 @@ class Box:
     def spread(self, count: int, seed: int, start: int = 0) -> np.ndarray:
         """Return points `start` to `start + count` of the scrambled Sobol sequence of a seed."""
         size = max(start + count - 1, 0).bit_length()  # the sequence is balanced in powers of two
-        points = qmc.Sobol(self.num_dimensions, scramble=True, seed=seed).random_base2(size)
+        points = qmc.Sobol(self.n_dimensions, scramble=True, seed=seed).random_base2(size)
         return self.from_unit(points[start : start + count])
 
     def around(self, x: np.ndarray, radii: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return a point of the box near x for every radius, in parts of the box's sides."""
-        moves = radii[:, None] * rng.standard_normal((len(radii), self.num_dimensions))
+        moves = radii[:, None] * rng.standard_normal((len(radii), self.n_dimensions))
         return self.from_unit(np.clip(self.to_unit(x) + moves, 0, 1))
 
     def checked(self, X: Any, name: str) -> np.ndarray:
-        """Return points as rows [n, num_dimensions]; an error where they are not in the box."""
+        """Return points as rows [n, n_dimensions]; an error where they are not in the box."""
         rows = np.asarray(X, np.float64)
         rows = rows[None] if rows.ndim == 1 else rows
-        if rows.ndim != 2 or rows.shape[1] != self.num_dimensions:
-            raise ValueError(f"{name}: expected rows of {self.num_dimensions} numbers; got shape {np.shape(X)}.")
+        if rows.ndim != 2 or rows.shape[1] != self.n_dimensions:
+            raise ValueError(f"{name}: expected rows of {self.n_dimensions} numbers; got shape {np.shape(X)}.")
         room = 1e-9 * (self.high - self.low)
         outside = ~np.all((rows >= self.low - room) & (rows <= self.high + room), axis=1)
         if outside.any():

@@ -12,11 +12,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from scipy.special import entr
 
+from metaprior.estimators.renamed import accepts_old_keywords
+from metaprior.io.renamed import LOOP_PARAMETERS
 from metaprior.metrics import PredictiveDistribution
 from metaprior.predictive.draws import CHUNK_ROWS, Predictive
 
 #: Most sets of answers to a batch of classes that are followed: all of them up to here, a sample beyond.
-NUM_CONFIGURATIONS = 1024
+N_CONFIGURATIONS = 1024
 
 State = TypeVar("State")
 
@@ -44,12 +46,12 @@ def with_draws(predictive: PredictiveDistribution, name: str) -> Predictive:
 
 
 def _greedy(
-    num_queries: int, state: State, gains: Callable[[State], np.ndarray], observed: Callable[[State, int], State]
+    n_queries: int, state: State, gains: Callable[[State], np.ndarray], observed: Callable[[State, int], State]
 ) -> Choice:
     """Choose one row after another by its gain in the state that the rows before it have led to."""
     rows: list[int] = []
     values: list[float] = []
-    for _ in range(num_queries):
+    for _ in range(n_queries):
         gain = gains(state)
         if len(rows) == len(gain):
             break
@@ -63,7 +65,8 @@ def _greedy(
 # --- targets that have an order ---------------------------------------------------
 
 
-def greedy_covariance(predictive: PredictiveDistribution, num_queries: int) -> Choice:
+@accepts_old_keywords(LOOP_PARAMETERS)
+def greedy_covariance(predictive: PredictiveDistribution, n_queries: int) -> Choice:
     """Choose rows by the covariance of the function between them: for regression.
 
     The function's values are taken as jointly Gaussian, with correlations from the draws and with the variances of
@@ -75,7 +78,7 @@ def greedy_covariance(predictive: PredictiveDistribution, num_queries: int) -> C
     ----------
     predictive : Predictive
         What a regressor says of the rows to choose from.
-    num_queries : int
+    n_queries : int
         How many rows to choose.
 
     Returns
@@ -92,7 +95,7 @@ def greedy_covariance(predictive: PredictiveDistribution, num_queries: int) -> C
         left = np.sum(root**2, axis=0)  # [N, K]
         return 0.5 * np.sum(np.log1p(left / noise), axis=1)
 
-    return _greedy(num_queries, _root(predictive), gains, lambda root, row: _observed(root, row, noise[row]))
+    return _greedy(n_queries, _root(predictive), gains, lambda root, row: _observed(root, row, noise[row]))
 
 
 def _root(predictive: Predictive) -> np.ndarray:
@@ -121,17 +124,18 @@ def _columns(values: np.ndarray) -> np.ndarray:
 # --- classes ----------------------------------------------------------------------
 
 
+@accepts_old_keywords(LOOP_PARAMETERS)
 def greedy_classes(
     predictive: PredictiveDistribution,
-    num_queries: int,
+    n_queries: int,
     rng: np.random.Generator,
     *,
-    num_configurations: int = NUM_CONFIGURATIONS,
+    n_configurations: int = N_CONFIGURATIONS,
 ) -> Choice:
     """Choose rows by the joint information of their classes: for classification (BatchBALD).
 
     I(y_i; f | y_B) is a mean over the sets of answers to the rows B already chosen: over all of them while they are at
-    most `num_configurations`, beyond that over as many drawn from their joint distribution. A set of answers is known
+    most `n_configurations`, beyond that over as many drawn from their joint distribution. A set of answers is known
     by the posterior that it gives the draws, so that nothing underflows.
     Cost: draws x configurations x rows x classes for every query.
 
@@ -139,11 +143,11 @@ def greedy_classes(
     ----------
     predictive : Predictive
         What a classifier says of the rows to choose from.
-    num_queries : int
+    n_queries : int
         How many rows to choose.
     rng : numpy.random.Generator
         Draws the sets of answers where there are too many.
-    num_configurations : int
+    n_configurations : int
         Most sets of answers that are followed.
 
     Returns
@@ -157,10 +161,10 @@ def greedy_classes(
     p = predictive.draws()  # [S, N, C]
     start = np.full((len(p), 1), 1 / len(p)), np.ones(1)  # P(draw | answers), P(answers): no answer yet
     return _greedy(
-        num_queries,
+        n_queries,
         start,
         lambda state: _information(*state, p),
-        lambda state, row: _answered(*state, p[:, row], rng, num_configurations),
+        lambda state, row: _answered(*state, p[:, row], rng, n_configurations),
     )
 
 

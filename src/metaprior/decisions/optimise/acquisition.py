@@ -1,4 +1,4 @@
-"""Which question to ask next: Thompson sampling, expected improvement, or none of the model's business.
+"""Which point to ask for next: Thompson sampling, expected improvement, or a random point.
 
 Every rule looks at candidates (a scrambled Sobol grid over the box and points around the best known) and follows the
 best of them downhill by L-BFGS, where the draws have gradients. All of it is a function of the situation and its seed.
@@ -12,9 +12,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import norm
 
+from metaprior.decisions.optimise.box import Box
+from metaprior.decisions.optimise.functions import Criterion, DrawnFunctions, functions_of, improvement, lowest
 from metaprior.estimators.network_functions import is_network
-from metaprior.optimise.box import Box
-from metaprior.optimise.functions import Criterion, JointFunctions, functions_of, improvement, lowest
+from metaprior.predictive.draws import Predictive
 from metaprior.predictive.from_sklearn import answer_of
 
 #: Candidates over the box and around the best known point, whose distances lie between these parts of the sides.
@@ -30,23 +31,23 @@ NUM_DRAWS = 64
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known when questions are chosen: a model fitted to `told`, and `waiting` questions without answers."""
+    """What is known when questions are chosen: a model fitted to what was `observed`, and `pending` questions."""
 
     box: Box
     model: Any
-    told: np.ndarray
+    observed: np.ndarray
     targets: np.ndarray
-    waiting: np.ndarray
+    pending: np.ndarray
     seed: np.random.SeedSequence
 
     @property
     def known(self) -> np.ndarray:
         """All points that have been asked."""
-        return np.vstack([self.told, self.waiting])
+        return np.vstack([self.observed, self.pending])
 
     def candidates(self, rng: np.random.Generator) -> np.ndarray:
         """Return where to look."""
-        best = self.told[np.argmin(self.targets)]
+        best = self.observed[np.argmin(self.targets)]
         radii = np.exp(rng.uniform(np.log(AROUND[0]), np.log(AROUND[1]), NUM_AROUND))
         spread = self.box.spread(NUM_SPREAD, int(rng.integers(2**31)))
         return np.vstack([spread, self.box.around(best, radii, rng)])
@@ -55,7 +56,7 @@ class Situation:
 def thompson(situation: Situation, count: int) -> np.ndarray:
     """Return the lowest point of a function drawn from the posterior, a new function for every question."""
     rng = np.random.default_rng(situation.seed)
-    candidates, chosen = situation.candidates(rng), np.empty((0, situation.box.num_dimensions))
+    candidates, chosen = situation.candidates(rng), np.empty((0, situation.box.n_dimensions))
     for _ in range(count):
         functions = functions_of(situation.model, 1, int(rng.integers(2**31 - 1)))
         values = functions.at(candidates)[0]
@@ -67,14 +68,14 @@ def thompson(situation: Situation, count: int) -> np.ndarray:
 def expected_improvement(situation: Situation, count: int) -> np.ndarray:
     """Return points of the largest expected improvement, E max(known - f, 0).
 
-    Every draw is held against its own lowest value at the known points, waiting ones too; in a batch, a chosen point is
+    Every draw is held against its own lowest value at the known points, pending ones too; in a batch, a chosen point is
     known to the next. A single question to a model without draws, or a Gaussian one, goes by the closed form.
     """
-    alone = count == 1 and len(situation.waiting) == 0
+    alone = count == 1 and len(situation.pending) == 0
     if alone and not is_network(situation.model):
         return _gaussian_improvement(situation)
     rng = np.random.default_rng(situation.seed)
-    candidates, chosen = situation.candidates(rng), np.empty((0, situation.box.num_dimensions))
+    candidates, chosen = situation.candidates(rng), np.empty((0, situation.box.n_dimensions))
     functions = functions_of(situation.model, NUM_DRAWS, int(rng.integers(2**31 - 1)))
     num_known = len(situation.known)
     f = functions.at(np.vstack([situation.known, candidates]))
@@ -93,7 +94,7 @@ def expected_improvement(situation: Situation, count: int) -> np.ndarray:
 def uniform(situation: Situation, count: int) -> np.ndarray:
     """Return points at random: what any rule has to beat."""
     rng = np.random.default_rng(situation.seed)
-    return situation.box.from_unit(rng.uniform(size=(count, situation.box.num_dimensions)))
+    return situation.box.from_unit(rng.uniform(size=(count, situation.box.n_dimensions)))
 
 
 #: The rules by name.
@@ -108,7 +109,7 @@ ACQUISITIONS: dict[str, Callable[[Situation, int], np.ndarray]] = {
 
 
 def _followed(
-    functions: JointFunctions,
+    functions: DrawnFunctions,
     criterion: Criterion,
     known: np.ndarray,
     ordered: np.ndarray,
@@ -117,15 +118,15 @@ def _followed(
 ) -> np.ndarray:
     """Return the best point that gradients find from the best candidates, or the best candidate that is new."""
     if functions.smooth:
-        slopes = lambda X: functions.slopes(X, criterion, known)  # type: ignore[attr-defined] # noqa: E731
-        ordered = np.vstack([descended(slopes, ordered[:NUM_STARTS], situation.box), ordered])
+        ends = descended(lambda X: functions.slopes(X, criterion, known), ordered[:NUM_STARTS], situation.box)
+        ordered = np.vstack([ends, ordered])
     return _first_new(ordered, situation, chosen)
 
 
 def descended(
     slopes: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], starts: np.ndarray, box: Box
 ) -> np.ndarray:
-    """Return where L-BFGS ends from every start, lowest first; the sum over starts is one problem, one call a step."""
+    """Return where L-BFGS ends from every start, lowest first; all starts are one problem, with one call per step."""
     sides, shape = box.high - box.low, starts.shape
 
     def total(u: np.ndarray) -> tuple[float, np.ndarray]:
@@ -167,20 +168,20 @@ def gaussian_improvement(mean: np.ndarray, std: np.ndarray, known: float) -> np.
 
 
 def _gaussian_improvement(situation: Situation) -> np.ndarray:
-    """Return the point of the largest expected improvement over the lowest mean at the told points."""
-    answer = answer_of("surrogate", situation.model)
-    known = float(np.min(answer(situation.model, situation.told).mean))
+    """Return the point of the largest expected improvement over the lowest mean at the observed points."""
+    answer = answer_of("estimator", situation.model)
+    known = float(np.min(answer(situation.model, situation.observed).mean))
 
     def values(X: np.ndarray) -> np.ndarray:
         predicted: Any = answer(situation.model, X)
-        of_function = getattr(predicted, "epistemic_variance", None)
-        std = predicted.std if of_function is None else np.sqrt(of_function)
+        tells_noise = isinstance(predicted, Predictive)
+        std = np.sqrt(predicted.epistemic_variance) if tells_noise else predicted.std
         return -gaussian_improvement(predicted.mean, std, known)
 
     candidates = situation.candidates(np.random.default_rng(situation.seed))
     ordered = candidates[np.argsort(values(candidates))]
     ends = descended(lambda X: _differences(values, X, situation.box), ordered[:NUM_STARTS], situation.box)
-    nothing = np.empty((0, situation.box.num_dimensions))
+    nothing = np.empty((0, situation.box.n_dimensions))
     return _first_new(np.vstack([ends, ordered]), situation, nothing)[None]
 
 
