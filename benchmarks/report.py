@@ -5,11 +5,21 @@ from typing import Any
 
 HEAD = """# Performance
 
-Made by `make bench` from `benchmarks/results.json`; every figure but the one in seconds is a ratio of two programs
-that took turns in one run (medians). The machine: {processor}, {cores} cores, {memory_gib} GiB, {system};
-Python {python}, JAX {jax}; it multiplies large float32 matrices at {matmul_gflops} GFlop/s. Measured on {date}.
+How fast is a training step, compared with other programs that do similar work? This page answers
+with ratios. The two programs of a ratio took turns in one run, and their median times are compared,
+so the ratios depend little on the machine. The one exception is the time from process start to
+prediction, which is in seconds. [scaling.md](scaling.md) explains what a step costs and why.
 
-| work | ratio | bar | holds |
+`make bench` measures everything again and writes this page from `benchmarks/results.json`. These
+numbers were measured on {date}:
+
+| processor | cores | memory | system | Python | JAX | product of large float32 matrices |
+|---|---|---|---|---|---|---|
+| {processor} | {cores} | {memory_gib} GiB | {system} | {python} | {jax} | {matmul_gflops} GFlop/s |
+
+## Ratios and their targets
+
+| what is compared | ratio | target | met |
 |---|---|---|---|
 """
 
@@ -19,17 +29,16 @@ def write_page(results: dict[str, Any], page: Path) -> None:
     lines = [HEAD.format(**results["machine"]).rstrip("\n")]
     for row in results["rows"]:
         lines.append(f"| {row['work']} | {row['ratio']:.3g} | {row['bar']} | {'yes' if row['holds'] else '**no**'} |")
-    lines += ["", "## What the ratios are made of", ""]
+    lines += ["", "## The times behind the ratios", ""]
     for row in results["rows"]:
-        lines += [f"**{row['work']}**", ""]
-        lines += [f"- {name}: {_shown(value)}" for name, value in _details(row).items()]
+        lines += [f"### {row['work'][0].upper()}{row['work'][1:]}", "", "| quantity | value |", "|---|---|"]
+        lines += [f"| {name} | {_shown(value)} |" for name, value in _details(row).items()]
         lines += [""]
     curved = [row for row in results["rows"] if "curves" in row]
     for row in curved:
         picture = page.parent / f"{row['name']}.png"
         draw(row, picture)
         lines += [f"![{row['work']}]({picture.name})", ""]
-    lines += ["What a step costs, and why: [scaling.md](scaling.md).", ""]
     page.write_text("\n".join(lines))
 
 
@@ -63,7 +72,7 @@ def draw(row: dict[str, Any], picture: Path) -> None:
             axes.set_xlabel(points)
             continue
         axes.loglog(*zip(*points, strict=True), marker="o", label=name)
-    axes.set_ylabel("seconds a step")
+    axes.set_ylabel("seconds per step")
     axes.legend()
     axes.grid(True, which="both", alpha=0.3)
     figure.savefig(picture, dpi=120)

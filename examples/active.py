@@ -1,6 +1,6 @@
-"""Active learning where few rows of the pool matter: questions by joint information against questions at random.
+"""Active learning where few rows of the pool matter: rows chosen by joint information against rows chosen at random.
 
-The function is flat for nine tenths of the rows and waves for the rest. Draws active.png.
+Nine tenths of the rows lie where the function is flat, the others where it makes two waves. Writes active.png.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from metaprior import MetaGPRegressor
-from metaprior.active import PoolLoop
+from metaprior.decisions import PoolLoop
 
 NOISE = 0.05
 WAVES_FROM = 1.0
@@ -31,14 +31,13 @@ def problem(seed, num_rows=400, share=0.1):
     return rows(), rows()
 
 
-def loops(seed, estimator, num_answers, num_queries):
-    """Return the loops of both acquisitions, run: from the same first rows."""
+def loops(seed, estimator, n_observations, n_queries):
+    """Run a loop for each acquisition, from the same first rows, and return both."""
     (X, y), test = problem(seed)
     found = {}
     for acquisition in ("joint_information", "random"):
-        loop = PoolLoop(estimator, X, acquisition=acquisition, num_queries=num_queries, test=test, random_state=seed)
-        loop.run(y, num_answers)
-        found[acquisition] = loop
+        loop = PoolLoop(estimator, X, acquisition=acquisition, n_queries=n_queries, test=test, random_state=seed)
+        found[acquisition] = loop.run(y, n_observations)
     return found
 
 
@@ -52,8 +51,9 @@ def draw_fit(axes: Axes, loop, y, title):
     axes.plot(loop.X[:, 0], np.full(len(loop.X), -1.75), "|", color="0.6", ms=6, label="pool")
     rows = loop.rows
     axes.plot(loop.X[rows, 0], y[rows], ".", color="k", label="answers")
-    for query, row in enumerate(rows[loop.num_start :], loop.num_start + 1):
-        axes.annotate(str(query), (loop.X[row, 0], y[row]), (0, 4), textcoords="offset points", fontsize=6, ha="center")
+    for number, row in enumerate(rows[loop.n_initial :], loop.n_initial + 1):
+        place = loop.X[row, 0], y[row]
+        axes.annotate(str(number), place, (0, 4), textcoords="offset points", fontsize=6, ha="center")
     axes.set(xlabel="x", ylabel="y", ylim=(-2, 2), title=title)
 
 
@@ -63,7 +63,7 @@ def draw(found, y):
     top, middle, bottom = figure.subplots(3, 1)
     for axes, (name, loop) in zip((top, middle), found.items(), strict=True):
         draw_fit(axes, loop, y, f"rows by {name.replace('_', ' ')}" if name != "random" else "rows at random")
-        history = loop.history.groupby("num_rows").last()
+        history = loop.history.groupby("n_rows").last()
         bottom.plot(history.index, history["rmse"], "o-", label=axes.get_title())
     top.legend(loc="upper left", ncols=5, fontsize="small", frameon=False)
     bottom.axhline(NOISE, color="0.4", ls=":", label="noise")
@@ -75,7 +75,7 @@ def draw(found, y):
 
 if __name__ == "__main__":
     model = MetaGPRegressor(hidden_layer_sizes=(20,), input_kernel="rbf", max_iter=1000)
-    found = loops(0, model, num_answers=40, num_queries=5)
+    found = loops(0, model, n_observations=40, n_queries=5)
     for name, loop in found.items():
-        print(f"{name}\n{loop.history.groupby('num_rows').last()[['rmse', 'nll', 'seconds', 'fresh']].round(3)}\n")
+        print(f"{name}\n{loop.history.groupby('n_rows').last()[['rmse', 'nll', 'seconds', 'fresh']].round(3)}\n")
     draw(found, problem(0)[0][1])

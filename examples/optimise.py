@@ -1,6 +1,7 @@
-"""Bayesian optimisation of Branin, drawn; with --rivals the simple regret of several surrogates on three functions.
+"""Bayesian optimisation of the Branin function, with a picture of the search.
 
-The table takes about half an hour on two cores; `--rivals branin` (or hartmann6, ripples) makes a part of it.
+With --baselines the script prints the simple regret of several surrogates on three functions instead. That takes about
+half an hour on two cores; `--baselines branin` (or hartmann6, ripples) prints one part of the table.
 """
 
 import sys
@@ -11,8 +12,8 @@ import numpy as np
 
 from metaprior import kernels
 from metaprior.baselines import ExactGPRegressor, MFVIRegressor
-from metaprior.optimise import BRANIN, HARTMANN6, RIPPLES, default_surrogate, minimise
-from metaprior.optimise.problems import PERIOD
+from metaprior.decisions import default_surrogate, minimise
+from metaprior.optimise.problems import BRANIN, HARTMANN6, PERIOD, RIPPLES
 
 SEEDS = range(5)
 #: Function, evaluations, and what is known of it.
@@ -23,7 +24,7 @@ PROBLEMS = {
 }
 
 
-def rivals(known):
+def baselines(known):
     """Return surrogates and rules by name."""
     for name, kernel in known.items():
         yield f"MetaGP, {name}", default_surrogate(kernel), "thompson"
@@ -36,16 +37,16 @@ def rivals(known):
 def table(chosen):
     """Print median and quartiles of the simple regret over seeds."""
     for title in chosen:
-        objective, num_evaluations, known = PROBLEMS[title]
-        print(f"{title}, {num_evaluations} evaluations{'median':>14s}{'quartiles':>20s}{'seconds':>10s}")
-        for name, surrogate, acquisition in rivals(known):
+        objective, n_observations, known = PROBLEMS[title]
+        print(f"{title}, {n_observations} evaluations{'median':>14s}{'quartiles':>20s}{'seconds':>10s}")
+        for name, surrogate, acquisition in baselines(known):
             started = time.perf_counter()
             runs = [
                 minimise(
                     objective,
                     objective.bounds,
-                    num_evaluations,
-                    surrogate=surrogate,
+                    n_observations,
+                    estimator=surrogate,
                     acquisition=acquisition,
                     random_state=seed,
                 )
@@ -57,7 +58,7 @@ def table(chosen):
 
 
 def picture():
-    """Minimise Branin and draw what was asked, what the surrogate believes, and how the regret fell."""
+    """Minimise Branin and draw the points, what the surrogate believes, and how the regret fell."""
     from matplotlib.figure import Figure
 
     found = minimise(BRANIN, BRANIN.bounds, 40, random_state=0, verbose=True)
@@ -66,7 +67,7 @@ def picture():
     side = [np.linspace(low, high, 80) for low, high in BRANIN.bounds]
     grid = np.stack(np.meshgrid(*side), -1).reshape(-1, 2)
     truth = np.log(np.array([BRANIN(x) for x in grid])).reshape(80, 80)
-    believed = found.model.fitted.predict(grid).reshape(80, 80)
+    believed = found.model.predict(grid).reshape(80, 80)
     figure = Figure(figsize=(12, 3.8), layout="constrained")
     axes = figure.subplots(1, 3)
     for axis, values, title in zip(
@@ -85,7 +86,7 @@ def picture():
 
 if __name__ == "__main__":
     warnings.filterwarnings("ignore", message="the median distance")
-    if "--rivals" in sys.argv:
+    if "--baselines" in sys.argv:
         table([name for name in sys.argv[2:] if name in PROBLEMS] or PROBLEMS)
     else:
         picture()

@@ -1,4 +1,4 @@
-"""The results tables: the paper's sinusoid, five seeds, defaults only; with --rivals the other methods."""
+"""The results tables: the paper's sinusoid, five seeds, defaults only; with --baselines the other methods."""
 
 import sys
 import warnings
@@ -13,7 +13,7 @@ MODELS = {
     "local, RBF": lambda seed: MetaGPRegressor(input_kernel=kernels.RBF(), random_state=seed),
     "global": lambda seed: MetaGPRegressor(random_state=seed),
 }
-RIVALS = {
+BASELINES = {
     "exact GP, periodic": lambda seed: baselines.ExactGPRegressor(kernels.Periodic(), random_state=seed),
     "exact GP, RBF": lambda seed: baselines.ExactGPRegressor(kernels.RBF(), random_state=seed),
     "DKL": lambda seed: baselines.DKLRegressor(random_state=seed),
@@ -39,7 +39,7 @@ def scores(model, parts):
 
 warnings.filterwarnings("ignore", message="the median distance")
 print(f"{'':20s}" + "".join(f"{name:>18s}" for name in ("in RMSE", "in NLL", "out RMSE", "out NLL")))
-for name, make in (RIVALS if "--rivals" in sys.argv else MODELS).items():
+for name, make in (BASELINES if "--baselines" in sys.argv else MODELS).items():
     runs = [scores(make(seed), sinusoid(seed)) for seed in SEEDS]
     mean, error = np.mean(runs, axis=0), np.std(runs, axis=0, ddof=1) / np.sqrt(len(runs))
     print(f"{name:20s}" + "".join(f"{m:10.3f} ± {e:5.3f}" for m, e in zip(mean, error, strict=True)), flush=True)

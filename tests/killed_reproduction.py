@@ -8,11 +8,11 @@ import dataclasses
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import tosses
 from metaprior.experiments.running import Session, make_study
-from metaprior.io import saving
 
 
 def die_at(event: str, number: int):
@@ -25,8 +25,8 @@ def die_at(event: str, number: int):
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    make, replace, flush = saving.tempfile.mkstemp, os.replace, os.fsync
-    saving.tempfile.mkstemp = lambda *a, **k: (happened("before"), make(*a, **k))[1]
+    make, replace, flush = tempfile.mkstemp, os.replace, os.fsync
+    tempfile.mkstemp = lambda *a, **k: (happened("before"), make(*a, **k))[1]
     os.fsync = lambda *a: (happened("written"), flush(*a))[1]
     os.replace = lambda *a: (happened("unnamed"), replace(*a), happened("renamed"))[1]
     return happened

@@ -18,7 +18,7 @@ import pytest
 
 from metaprior import kernels
 from metaprior.compilation import compilation_cache, compiled
-from metaprior.estimators.metagp import JITTER
+from metaprior.estimators.metagp_prior import JITTER
 from metaprior.kernels import Kernel
 from metaprior.networks import Dense
 from metaprior.numerics import LARGEST_SILENT_JITTER, jittered_cholesky

@@ -57,7 +57,7 @@ def _ours(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, float]:
 
 
 def measure() -> Row:
-    """Return (our effective samples a second) / (NumPyro's), medians over seeds, whole calls timed."""
+    """Return (our effective samples per second) / (NumPyro's), medians over seeds, whole calls timed."""
     x, y = _data()
     _ours(x, y, 100), _numpyro(x, y, 100)  # compile, as far as each keeps what it compiles
     rates: dict[str, list[float]] = {"ours": [], "NumPyro": []}
@@ -67,12 +67,12 @@ def measure() -> Row:
             rates[name].append(worth / spent)
     medians = {name: float(np.median(values)) for name, values in rates.items()}
     return Row(
-        "effective samples a second, BNN 1-20-1: our NUTS / NumPyro's own style",
+        "effective samples per second, BNN 1-20-1: our NUTS / NumPyro's own style",
         medians["ours"] / medians["NumPyro"],
         ">= 1",
         {
-            "effective samples a second": medians,
+            "effective samples per second": medians,
             "all": rates,
-            "timed": "whole calls; NumPyro's compiles anew in every call, ours once for all data of a shape",
+            "timed": "whole calls; NumPyro compiles in every call, metaprior once for all data of one shape",
         },
     )

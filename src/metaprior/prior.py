@@ -1,7 +1,7 @@
-"""The prior predictive: functions and weights before any data (the paper's figures 2 and 3).
+"""The prior: functions and weights before any data (the paper's figures 2 and 3).
 
-Given unit latents z (drawn, or the user's own), the weights are jointly Gaussian with covariance k_w over their
-codes; the draws here are exact, on the Kronecker grid of `full`, and with an input kernel coherent over x.
+Given unit latents z (drawn, or your own), the weights are jointly Gaussian with covariance k_w over their codes. The
+draws are exact, on the Kronecker grid of `full`. With an input kernel they are coherent over x.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,16 +19,18 @@ from metaprior.weight_gp import LayerLatents
 
 
 def draw_latents(sizes: Sequence[int], latent_dim: int = 2, random_state: int = 0) -> np.ndarray:
-    """Draw z ~ N(0, I) for every unit of a dense network with these layer sizes, bias units among them."""
+    """Draw z ~ N(0, I) for every unit of a dense network with these layer sizes, including the bias units."""
     return np.random.default_rng(random_state).standard_normal((Dense(sizes).num_units, latent_dim))
 
 
 def weight_covariance(
     sizes: Sequence[int], latents: np.ndarray, weight_kernel: Kernel | str = "rbf", weight_noise: float = 0.0
 ) -> np.ndarray:
-    """Return the covariance of all weights given z, [W, W]: layer after layer, each [inputs, outputs] by rows.
+    """Return the covariance of all W weights given z, of shape [W, W].
 
-    K_w[(i, j), (i', j')] = k(z_i, z_i') k(z_j, z_j') + weight_noise^2 [same weight]. Costs W^2: for looking at.
+    Weights are ordered layer by layer, and within a layer by input unit and then by output unit. An entry is
+    K_w[(i, j), (i', j')] = k(z_i, z_i') k(z_j, z_j'), plus weight_noise^2 on the diagonal. Time and memory grow with
+    W^2, so this is meant for plots of small networks.
     """
     z = _checked_latents(sizes, latents)
     kernel = _kernels.named(weight_kernel, "weight_kernel").bound_to(z.shape[1])
@@ -53,25 +55,32 @@ def draw_functions(
     scales: Sequence[float] | None = None,
     random_state: int = 0,
 ) -> np.ndarray:
-    """Draw functions from the prior given z, [num_functions, N, outputs].
+    """Draw functions from the prior given z.
 
     Parameters
     ----------
     sizes : sequence of int
-        Layer sizes from input to output.
+        The layer sizes, from input to output.
     x : array of shape (N, D)
-        Where the functions are evaluated; kernels act on it as it is.
+        Where the functions are evaluated. It is not standardised: kernels act on it as it is.
     latents : array of shape (units, latent_dim)
-        z, from `draw_latents` or the user's own.
+        The latents z, from `draw_latents` or your own.
     weight_kernel, input_kernel : Kernel or str
-        k_w (for both ends of a weight) and, for local functions, k_aux.
+        The kernel on the latents at both ends of a weight, and the kernel on the input (None: global functions).
     activation : str or callable
+        The activation of the hidden units.
     num_functions : int
+        How many functions are drawn.
     weight_noise : float
-        sigma_w, relative to the layer's scale.
+        The weight noise sigma_w, relative to the scale of the layer.
     scales : sequence of float, default=None
-        The scale of every layer's weights and bias; None means 1, the paper's.
+        One scale per layer, for its weights and biases. None is 1 for all layers, as in the paper.
     random_state : int
+        The seed of the draws; the latents are given.
+
+    Returns
+    -------
+    ndarray of shape (num_functions, N, outputs)
     """
     x = np.asarray(x, np.float64)
     x = x[:, None] if x.ndim == 1 else x
@@ -83,7 +92,7 @@ def draw_functions(
     network = Dense(sizes, activation)
     layer_scales = np.ones(len(sizes) - 1) if scales is None else np.asarray(scales, np.float64)
     if layer_scales.shape != (len(sizes) - 1,):
-        raise ValueError(f"scales: expected {len(sizes) - 1} numbers, one a layer; got {layer_scales.size}.")
+        raise ValueError(f"scales: expected {len(sizes) - 1} numbers, one per layer; got {layer_scales.size}.")
     with compilation_cache(), jax.enable_x64(True):
         layer_latents, inputs = _layer_latents(sizes, z), jnp.asarray(x)
         roots = (
@@ -104,7 +113,7 @@ def _functions(
     inputs: jax.Array,
     keys: jax.Array,
 ) -> jax.Array:
-    """Draw a function a key; at the top level, so that other kernels and latents compile nothing anew."""
+    """Draw one function per key. It is a module-level function, so other kernels and latents need no compilation."""
     root_aux, root_in, root_out = roots
 
     def function(key: jax.Array) -> jax.Array:
@@ -126,7 +135,7 @@ def _root(kernel: Kernel, points: jax.Array) -> jax.Array:
 
 
 def _blocks(f: jax.Array, network: Dense, scales: jax.Array) -> list[jax.Array]:
-    """Cut every layer's own block out of the grid over all units."""
+    """Cut the block of every layer out of the grid over all units."""
     weight_layers = network.weight_layers
     rows = np.cumsum([0, *[len(w.inputs) for w in weight_layers]])
     columns = np.cumsum([0, *[len(w.outputs) for w in weight_layers]])
@@ -142,7 +151,7 @@ def _checked_latents(sizes: Sequence[int], latents: np.ndarray) -> np.ndarray:
     z, num_units = np.asarray(latents, np.float64), Dense(sizes).num_units
     if z.ndim != 2 or z.shape[0] != num_units:
         raise ValueError(
-            f"latents: expected one row for each of the {num_units} units (bias units among them) of a network "
-            f"{tuple(sizes)}; got shape {z.shape}. `draw_latents` makes them."
+            f"latents: expected one row for each of the {num_units} units (including bias units) of a network "
+            f"{tuple(sizes)}; got shape {z.shape}. Use `draw_latents` to draw them."
         )
     return z

@@ -11,6 +11,7 @@ from scipy import stats
 from linear_data import NOISE, X, Y, outputs_of
 from metaprior import kernels
 from metaprior.baselines import DKLRegressor, EnsembleRegressor, HMCRegressor, MAPRegressor, MFVIRegressor
+from metaprior.baselines.ensemble import member_of
 from metaprior.baselines.hmc import jitter_of_each
 from metaprior.inference import ConvergenceTrouble, report_jitter
 from metaprior.inference.elbo import Batch
@@ -57,7 +58,7 @@ def test_the_log_joint_of_point_weights_is_that_of_scipy():
 
 def test_an_ensemble_is_the_mixture_of_its_members():
     model = EnsembleRegressor((4,), max_iter=50, n_members=3, random_state=0).fit(X, Y)
-    members = [model._member(index) for index in range(3)]
+    members = [member_of(model.model_, index) for index in range(3)]
     x = (X - model.x_offset_) / model.x_scale_
     f = np.stack([outputs_of(m, x) for m in members])
     noise = np.array([np.exp(m.likelihood.log_noise[0]) for m in members], np.float64)

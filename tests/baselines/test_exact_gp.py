@@ -13,9 +13,9 @@ from sklearn.gaussian_process import kernels as sk
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metaprior import kernels
-from metaprior.baselines import ExactGPRegressor, exact_gp
+from metaprior.baselines import ExactGPRegressor, exact_gp, gp_functions
 from metaprior.datasets import sinusoid
-from metaprior.estimators.base import START_NOISE
+from metaprior.estimators.method import START_NOISE
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2)) * [1.0, 5.0]
@@ -262,8 +262,8 @@ def test_scikit_learn_checks_hold(estimator, check):
         ("kernel", 3, "expected a kernel such as .*RBF.*'rbf'.*; got 3"),
         ("n_restarts", -1, "expected a whole number of at least 0; got -1"),
         ("max_iter", 1.5, "expected a whole number of at least 0; got 1.5"),
-        ("noise", -1.0, "expected a positive number, or one a target; got -1.0"),
-        ("noise", [0.1, 0.2], "expected a positive number, or one a target; got"),
+        ("noise", -1.0, "expected a positive number, or one per target; got -1.0"),
+        ("noise", [0.1, 0.2], "expected a positive number, or one per target; got"),
     ],
 )
 def test_parameter_error_names_the_parameter_and_what_is_expected(name, value, message):
@@ -289,7 +289,7 @@ def test_many_rows_are_warned_about_and_too_many_refused(monkeypatch):
 
 
 def test_a_joint_draw_over_too_many_rows_is_refused(fitted, monkeypatch):
-    monkeypatch.setattr(exact_gp, "MOST_ROWS", 25)
+    monkeypatch.setattr(gp_functions, "MOST_ROWS", 25)
     with pytest.raises(ValueError, match="draws: .*expected at most 25 of them, got 40: draw at fewer rows"):
         fitted.sample_y(NEW)
 

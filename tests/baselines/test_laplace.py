@@ -7,7 +7,8 @@ from scipy import stats
 
 from linear_data import NOISE, X, Y, outputs_of
 from metaprior.baselines import LaplaceClassifier, LaplaceRegressor
-from metaprior.baselines.laplace import Evidence
+from metaprior.baselines.laplace import curvature_of
+from metaprior.baselines.laplace_evidence import Evidence
 from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
@@ -39,8 +40,9 @@ def test_laplace_evidence_of_a_linear_model_is_the_evidence_wherever_it_is_linea
     network = Dense((2, 1))
     anywhere = Point((np.array([[0.3], [-1.2], [0.9]]),))  # far from the posterior's maximum
     model = Model(anywhere, network, Gaussian(np.log([noise])))
-    curvature = LaplaceRegressor((), structure=structure)._curvature(model, X)
-    assert_allclose(Evidence(model, X, targets, curvature)(log_precision, log_factor), exact, rtol=1e-9)
+    curvature = curvature_of(model, X, structure)
+    evidence = Evidence(model, model.weights.values, X, targets, curvature)
+    assert_allclose(evidence(log_precision, log_factor), exact, rtol=1e-9)
 
 
 def test_laplace_evidence_of_the_last_layer_takes_its_inputs_as_given():
@@ -51,8 +53,8 @@ def test_laplace_evidence_of_the_last_layer_takes_its_inputs_as_given():
     hidden = np.tanh(np.column_stack([X, np.ones(40)]) @ values[0])
     design = np.column_stack([hidden, np.ones(40)])
     exact = stats.multivariate_normal(np.zeros(40), design @ design.T / 2.0 + 0.36 * np.eye(40)).logpdf(Y)
-    curvature = LaplaceRegressor((3,), structure="last_layer")._curvature(model, X)
-    assert_allclose(Evidence(model, X, Y[:, None], curvature)(np.log(2.0), 0.0), exact, rtol=1e-9)
+    curvature = curvature_of(model, X, "last_layer")
+    assert_allclose(Evidence(model, model.weights.values, X, Y[:, None], curvature)(np.log(2.0), 0.0), exact, rtol=1e-9)
 
 
 def test_laplace_takes_the_precision_and_the_noise_of_the_highest_evidence():

@@ -5,7 +5,8 @@ import pytest
 
 from metaprior.baselines import MetaNNRegressor, MFVIRegressor, measured_noise
 from metaprior.baselines.measured_noise import PART
-from metaprior.estimators.base import START_NOISE
+from metaprior.estimators.method import START_NOISE
+from prepared import problem_of
 
 RNG = np.random.default_rng(0)
 
@@ -47,9 +48,9 @@ def test_equal_rows_are_neighbours_of_each_other_and_not_of_themselves():
 def test_the_noise_starts_at_a_part_of_it_and_not_below_the_usual_start(cls):
     x = RNG.uniform(-1, 1, (80, 1))
     for targets in (np.sin(3 * x[:, 0]), RNG.standard_normal(80)):
-        taken = cls()._taken(x, targets)
-        start = np.exp(taken[2].log_noise)
-        np.testing.assert_allclose(start, np.maximum(START_NOISE, PART * by_all_pairs(x, taken[1])))
+        problem = problem_of(cls(), x, targets)
+        start = np.exp(problem.likelihood.log_noise)
+        np.testing.assert_allclose(start, np.maximum(START_NOISE, PART * by_all_pairs(x, problem.targets)))
     assert start[0] > 3 * START_NOISE
-    np.testing.assert_allclose(np.exp(cls()._taken(x[:1], [2.0])[2].log_noise), START_NOISE)
-    np.testing.assert_allclose(np.exp(cls(noise=0.2)._taken(x, targets)[2].log_noise), 0.2 / targets.std())
+    np.testing.assert_allclose(np.exp(problem_of(cls(), x[:1], [2.0]).likelihood.log_noise), START_NOISE)
+    np.testing.assert_allclose(np.exp(problem_of(cls(noise=0.2), x, targets).likelihood.log_noise), 0.2 / targets.std())

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from metaprior import MetaGPClassifier, MetaGPRegressor, Projection, kernels
-from metaprior.estimators import base
+from metaprior.estimators import method
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2))
@@ -20,7 +20,7 @@ BOTH = pytest.mark.parametrize("estimator", [MetaGPRegressor, MetaGPClassifier])
 def no_training(monkeypatch, request):
     """A mistake must be seen before the training begins (but for tests that need a fit, or see it when tracing)."""
     if "fitted" not in request.fixturenames:
-        monkeypatch.setattr(base, "train", lambda *_, **__: pytest.fail("training began"))
+        monkeypatch.setattr(method, "train", lambda *_, **__: pytest.fail("training began"))
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +185,7 @@ PARAMETERS = [
     ("dtype", "float16", "expected 'auto' or 'float32' or 'float64'; got 'float16'"),
     ("dtype", np.float32, "expected 'auto' or 'float32' or 'float64'; got"),
     ("input_scaling", "rows", "expected 'per_column' or 'joint'; got 'rows'"),
-    ("optimizer", "adam", "expected an optax optimiser, or None for Adam; got 'adam'"),
+    ("optimizer", "adam", "expected an optax optimizer, or None for Adam; got 'adam'"),
     ("weight_kernel", "gauss", "expected a kernel such as .*RBF.*'rbf'.*; got 'gauss'"),
     ("weight_kernel", ("rbf", "rbf", "rbf"), "expected one kernel, or a pair .*; got"),
     ("input_kernel", "gauss", "expected a kernel such as .*RBF.*'rbf'.*; got 'gauss'"),
@@ -216,9 +216,9 @@ def test_parameter_error_names_the_parameter_and_what_is_expected(estimator, nam
     [
         ("likelihood", "cauchy", "expected one of .*'heteroscedastic', 'student_t', 'poisson'.*; got 'cauchy'"),
         ("noise_hold", 1.5, "expected a number from 0 to 1, or None; got 1.5"),
-        ("noise", -1.0, "expected a positive number, or one a target; got -1.0"),
-        ("noise", [0.1, 0.2], "expected a positive number, or one a target; got"),
-        ("noise", "low", "expected a positive number, or one a target; got 'low'"),
+        ("noise", -1.0, "expected a positive number, or one per target; got -1.0"),
+        ("noise", [0.1, 0.2], "expected a positive number, or one per target; got"),
+        ("noise", "low", "expected a positive number, or one per target; got 'low'"),
     ],
 )
 def test_regressor_parameter_error_names_the_parameter_and_what_is_expected(name, value, message):

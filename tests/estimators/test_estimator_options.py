@@ -8,10 +8,11 @@ import pytest
 
 import metaprior
 from metaprior import MetaGPRegressor, Projection, kernels
-from metaprior.estimators import base
+from metaprior.estimators import method
 from metaprior.inference import train
 from metaprior.model import Model
 from metaprior.weight_gp import Pathwise
+from prepared import method_for
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2))
@@ -46,7 +47,7 @@ def built(monkeypatch):
             MetaGPRegressor(**{**SMALL, **kwargs}).fit(X, Y)
         return found.value.args[0]
 
-    monkeypatch.setattr(base, "train", look)
+    monkeypatch.setattr(method, "train", look)
     return build
 
 
@@ -57,8 +58,12 @@ def test_every_layer_has_its_own_gp_unless_every_weight_is_drawn(built):
 
 
 def test_in_batches_a_run_is_looked_at_after_every_pass_through_the_rows():
-    assert MetaGPRegressor(batch_size=100)._settling(60_000).window == 600
-    assert MetaGPRegressor(batch_size=100)._settling(500).window == MetaGPRegressor()._settling(500).window == 50
+    def window(num_rows, **options):
+        own, problem = method_for(MetaGPRegressor(**options), num_rows)
+        return own.settling(problem).window
+
+    assert window(60_000, batch_size=100) == 600
+    assert window(500, batch_size=100) == window(500) == 50
 
 
 def test_the_number_of_inducing_codes_is_free_where_all_weights_are_anchored(built):
@@ -70,7 +75,8 @@ def test_the_number_of_inducing_codes_is_free_where_all_weights_are_anchored(bui
     [({}, 0.1), ({"output_layer": "drawn"}, 0.02), ({"batch_size": 8}, 0.02), ({"learning_rate_init": 0.3}, 0.3)],
 )
 def test_the_step_size_is_large_where_a_step_sees_all_rows_of_an_integrated_output_layer(options, rate):
-    assert MetaGPRegressor(**options)._recipe(100).learning_rate == rate
+    own, problem = method_for(MetaGPRegressor(**options), 100)
+    assert own.recipe(problem).learning_rate == rate
 
 
 COMBINATIONS = list(itertools.product(["pathwise", "fitc", "diag", "full"], ["global", "layer"], [None, "rbf"]))
@@ -243,7 +249,7 @@ def test_more_inducing_codes_than_codes_are_refused(built, kwargs, codes):
 def test_an_optax_optimiser_is_used_with_its_own_step(built):
     start = built().weights.latents.mean
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "train", train)
+        patch.setattr(method, "train", train)
         assert np.array_equal(fitted(optimizer=optax.sgd(0.0)).model_.weights.latents.mean, start)
 
 

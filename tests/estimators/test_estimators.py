@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from metaprior import MetaGPClassifier, MetaGPRegressor, kernels
-from metaprior.estimators import base
+from metaprior.estimators import method
+from metaprior.networks import Dense
 from metaprior.output_layer import PseudoObservations
 
 RNG = np.random.default_rng(0)
@@ -59,7 +60,7 @@ def test_a_copy_predicts_the_same_bits(local, three, copied):
 
 @pytest.mark.parametrize("activation", ["tanh", "relu", "logistic", "gelu", "silu", "elu", "softplus", "identity"])
 def test_every_activation_pickles(activation):
-    network = base.Dense((1, 1), activation)
+    network = Dense((1, 1), activation)
     assert pickle.loads(pickle.dumps(network)) == network
 
 
@@ -270,7 +271,7 @@ def test_batch_size_is_that_of_the_steps(rows, batch_size, expected, output_laye
     def look(model, data, key, *, draws, **_):
         raise Told(draws.batch_size)
 
-    monkeypatch.setattr(base, "train", look)
+    monkeypatch.setattr(method, "train", look)
     with pytest.raises(Told) as told:
         regressor(batch_size=batch_size, output_layer=output_layer).fit(np.resize(X, (rows, 2)), np.resize(Y, rows))
     assert told.value.args == (expected,)
@@ -288,7 +289,7 @@ def test_early_stopping_keeps_its_part_out_of_training(held, monkeypatch):
     def look(model, data, key, *, stop_when, **_):
         raise Told(int(data.num_rows), int(stop_when.batch.weight.sum()))
 
-    monkeypatch.setattr(base, "train", look)
+    monkeypatch.setattr(method, "train", look)
     with pytest.raises(Told) as told:
         regressor(early_stopping=True, validation_fraction=held).fit(X, Y)
     assert told.value.args == (30 - round(30 * held), round(30 * held))

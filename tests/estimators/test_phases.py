@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from metaprior import MetaGPRegressor
-from metaprior.estimators import base, fit_together, metagp, phases
+from metaprior.estimators import fit_together, metagp_method, method, phases
 from metaprior.io.checkpoints import Checkpoint
 from metaprior.output_layer import Exact, InducingRows
 
@@ -17,7 +17,7 @@ MODEL = MetaGPRegressor((3,), input_kernel="rbf", max_iter=600, random_state=0)
 
 @pytest.fixture(autouse=True)
 def few_rows_are_many(monkeypatch):
-    for module in (metagp, phases):
+    for module in (metagp_method, phases):
         monkeypatch.setattr(module, "COARSE_FROM", 30, raising=False)
         monkeypatch.setattr(module, "COARSE_ROWS", 10, raising=False)
 
@@ -25,13 +25,13 @@ def few_rows_are_many(monkeypatch):
 @pytest.fixture
 def regimes(monkeypatch):
     """The regimes of all runs of training, in their order."""
-    seen, train = [], base.train
+    seen, train = [], method.train
 
     def watched(model, *arguments, **options):
         seen.append(type(model.output))
         return train(model, *arguments, **options)
 
-    monkeypatch.setattr(base, "train", watched)
+    monkeypatch.setattr(method, "train", watched)
     return seen
 
 

@@ -15,6 +15,7 @@ from scipy.special import ndtr
 import metaprior
 from chosen import EPS, POSITIVE, bases, composed, few, made, numbers, on_one_column, recipe
 from metaprior import MetaGPRegressor, Projection
+from metaprior.estimators.fit import prepare_fit, store_fit
 from metaprior.kernels import RBF, Kernel
 from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Likelihood, Poisson, StudentT
 from metaprior.predictive.draws import FunctionDraws, Predictive
@@ -208,8 +209,8 @@ def assert_same(ours: object, other: object) -> None:
 def test_what_is_loaded_is_what_was_saved_for_any_configuration(configuration):
     """With the model as training would start from it: nothing is compiled for a configuration of its own."""
     model = MetaGPRegressor(**{name: made(value) for name, value in configuration.items()})
-    seed, problem = model._begun(*model._taken(X, Y))
-    model.model_ = model._started(problem, seed)
+    prepared = prepare_fit(model, X, Y)
+    store_fit(model, prepared, {"model_": prepared.method.initial_model(prepared.problem, prepared.seed)})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.metaprior"
         model.save(path)

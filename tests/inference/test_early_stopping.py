@@ -7,7 +7,9 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 from metaprior import MetaGPRegressor, baselines
-from metaprior.estimators import base
+from metaprior.baselines import laplace
+from metaprior.estimators import method
+from metaprior.estimators.fit import method_of, prepare_fit
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore
 from metaprior.inference import Recipe, Snapshot, make_data, train, train_many
 from metaprior.likelihoods import Gaussian
@@ -166,7 +168,7 @@ def told(monkeypatch, model, rows: int) -> tuple[int, int]:
     def look(model, data, key, *, stop_when, **_):
         raise Told(int(data.num_rows), 0 if stop_when is None else stop_when.num_rows)
 
-    monkeypatch.setattr(base, "train", look)
+    monkeypatch.setattr(method, "train", look)
     target = Y[:, 0] if hasattr(model, "noise") else Y[:, 0] > 0
     with pytest.raises(Told) as seen:
         model.fit(np.resize(X, (rows, 3)), np.resize(target, rows))
@@ -197,7 +199,7 @@ def test_members_of_an_ensemble_hold_out_rows_of_their_own(monkeypatch):
         seen.append({float(v) for v in stop_when.batch.x[: stop_when.num_rows, 0]})
         return train(model, data, key, stop_when=stop_when, **kwargs)
 
-    monkeypatch.setattr(base, "train", look)
+    monkeypatch.setattr(method, "train", look)
     baselines.EnsembleRegressor((3,), n_members=3, max_iter=5, random_state=0).fit(X, Y[:, 0])
     assert [len(rows) for rows in seen] == [6, 6, 6]
     assert all(a != b for i, a in enumerate(seen) for b in seen[:i])
@@ -211,15 +213,23 @@ def test_point_weights_are_looked_at_from_the_first_block_on():
     assert model.n_iter_ == 200
 
 
+def trained_part(own):
+    """The method that trains a network: that of an ensemble's member, or of Laplace's point."""
+    for part in ("member", "point"):
+        own = vars(own).get(part, own)
+    return own
+
+
 @pytest.mark.parametrize("name", POINT)
 def test_the_prior_of_point_weights_counts_from_the_first_step_and_their_noise_is_free(name):
     model, start = getattr(baselines, f"{name}Regressor")(), jnp.zeros(())
-    recipe = model._recipe(len(X))
+    prepared = prepare_fit(model, X, Y[:, 0])
+    recipe = trained_part(prepared.method).recipe(prepared.problem)
     assert recipe.kl_weight(start) == recipe.temperature(start) == 1
-    free = model._taken(X, Y[:, 0])[2]
+    free = prepared.problem.likelihood
     assert np.array_equal(free.log_noise, np.zeros(1))  # where nothing is explained yet
     assert free.release_times().log_noise == 0
-    held = model.set_params(noise_hold=0.5)._taken(X, Y[:, 0])[2]
+    held = prepare_fit(model.set_params(noise_hold=0.5), X, Y[:, 0]).problem.likelihood
     assert held.release_times().log_noise == 0.5
     assert held.log_noise < np.log(0.2)  # a noise that is held is held small
 
@@ -228,8 +238,8 @@ def test_the_prior_of_point_weights_counts_from_the_first_step_and_their_noise_i
 @pytest.mark.parametrize("name", ["MAP", "Ensemble", "Laplace"])
 def test_the_prior_of_a_few_inputs_is_wider(name, features, scale):
     cls = getattr(baselines, f"{name}Regressor")
-    assert cls()._scale_of_prior(features) == scale
-    assert cls(prior_scale=0.5)._scale_of_prior(features) == 0.5
+    assert trained_part(method_of(cls())).scale_of_prior(features) == scale
+    assert trained_part(method_of(cls(prior_scale=0.5))).scale_of_prior(features) == 0.5
 
 
 @pytest.mark.slow
@@ -245,12 +255,9 @@ def test_point_weights_do_not_take_a_function_that_bends_often_for_noise(name):
 
 
 def test_laplace_takes_its_curvature_on_all_rows(monkeypatch):
-    rows = []
-    curvature = baselines.LaplaceRegressor._curvature
+    rows, curvature_of = [], laplace.curvature_of
     monkeypatch.setattr(
-        baselines.LaplaceRegressor,
-        "_curvature",
-        lambda self, model, x: (rows.append(len(x)), curvature(self, model, x))[1],
+        laplace, "curvature_of", lambda model, x, structure: (rows.append(len(x)), curvature_of(model, x, structure))[1]
     )
     baselines.LaplaceRegressor((3,), max_iter=5, random_state=0).fit(X, Y[:, 0])
     assert rows == [60]

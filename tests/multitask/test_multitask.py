@@ -15,10 +15,11 @@ from sklearn.exceptions import NotFittedError
 import metaprior
 from compared import same_bits
 from metaprior import MetaGPClassifier, MetaGPRegressor, kernels
+from metaprior.estimators.fit import InputScaling, prepare_fit
 from metaprior.inference import steps
 from metaprior.io import saving
 from metaprior.multitask import MultiTaskClassifier, MultiTaskRegressor
-from metaprior.multitask.tasks import Task, started_alike
+from metaprior.multitask.tasks import rescaled, started_alike
 from metaprior.random import draw_shared_normals
 from metaprior.weights.multitask import split
 from several_tasks import NEW, PLANES, SMALL, TEST, WAVES, wave
@@ -68,7 +69,7 @@ def test_a_new_task_without_steps_is_gp_regression_given_the_shared_draws(waves)
     with jax.enable_x64(True):
         key = jax.random.wrap_key_data(jnp.asarray(own.draw_key_), impl="threefry2x32")
         noise = draw_shared_normals(key, own.model_.weights.sizes(), 2, jnp.float64)
-        train_x, test_x = (own._in_units(x) for x in (NEW[0], TEST))
+        train_x, test_x = ((x - own.x_offset_) / own.x_scale_ for x in (NEW[0], TEST))
         covariances = np.asarray(of_draws(own.model_.weights, noise, np.vstack([train_x, test_x])))
     means, variances = zip(*[dense_posterior(each, y, np.exp(log_noise)) for each in covariances], strict=True)
     mean, std = model.predict(TEST, task="solved", return_std=True)
@@ -159,14 +160,14 @@ def test_two_classes_in_all_tasks_take_one_function():
 @pytest.mark.parametrize("regime", ["inducing_rows", "pseudo_observations"])
 def test_a_short_task_has_as_many_inducing_rows_as_the_longest(regime):
     """Its own rows are all among them, the others are copies, a little off."""
-    starter = MultiTaskRegressor(**{**SMALL, "input_kernel": "rbf", "output_layer": regime})._of_one()
-    tasks = [Task.opened(clone(starter), *wave(0.5, num_rows)) for num_rows in (20, 5)]
-    for task in tasks:
-        task.in_units(np.zeros(1), np.ones(1))
-    long, short = (model.output.points for model in started_alike(starter, tasks, 0))
+    single = {name: value for name, value in SMALL.items() if name != "adapt_iter"}
+    starter = MetaGPRegressor(**{**single, "input_kernel": "rbf", "output_layer": regime})
+    as_they_are = InputScaling(np.zeros(1), np.ones(1))
+    tasks = [rescaled(prepare_fit(starter, *wave(0.5, num_rows)), as_they_are).problem for num_rows in (20, 5)]
+    long, short = (model.output.points for model in started_alike(starter, tasks, 0)[1])
     assert long.shape == short.shape == (20, 1)
-    assert set(tasks[1].problem.x_unit[:, 0]) <= set(short[:, 0])
-    distance = np.abs(short - tasks[1].problem.x_unit[:, 0]).min(axis=1)
+    assert set(tasks[1].x_unit[:, 0]) <= set(short[:, 0])
+    distance = np.abs(short - tasks[1].x_unit[:, 0]).min(axis=1)
     assert 0 < distance.max() < 0.1
 
 

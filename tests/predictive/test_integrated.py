@@ -12,7 +12,8 @@ from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 
 from metaprior import MetaGPRegressor
-from metaprior.estimators import base
+from metaprior.estimators import method
+from metaprior.estimators.fit import method_of
 from metaprior.estimators.regime import EXACT_MOST
 from metaprior.inference import Batch
 from metaprior.likelihoods import Categorical, Gaussian, Likelihood
@@ -116,7 +117,7 @@ def test_rows_alone_and_in_another_order_have_the_answers_they_have_together(kno
 
 @pytest.mark.parametrize("name", ["moments", "components", "joint_components", "chunks", "coherent"])
 def test_no_setting_of_jax_is_changed_between_two_parts_of_the_rows(fitted, name):
-    draws = fitted._function_draws(np.asarray(X), 8, fitted.draw_key_)
+    draws = method_of(fitted).function_draws(fitted, np.asarray(X))
     parts = draws.coherent().chunks() if name == "coherent" else getattr(draws, name)()
     next(parts)
     assert jnp.zeros(1).dtype == jnp.float32
@@ -212,7 +213,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("options", "num_rows", "num_outputs", "message"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_named_before_training(options, num_rows, num_outputs, message, monkeypatch):
-    monkeypatch.setattr(base, "train", lambda *_, **__: pytest.fail("training began"))
+    monkeypatch.setattr(method, "train", lambda *_, **__: pytest.fail("training began"))
     y = np.zeros(num_rows) if num_outputs == 1 else np.zeros((num_rows, num_outputs))
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         MetaGPRegressor(**SMALL, **options).fit(np.ones((num_rows, 2)), y)

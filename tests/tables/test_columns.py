@@ -82,7 +82,7 @@ def test_dates_are_days_since_the_first_of_the_training_table():
 
 def test_dates_have_a_form_of_their_own():
     assert_allclose(encoded(["31.12.2023", "02.01.2024"], dates={"c": "%d.%m.%Y"}), [[0], [2]])
-    with pytest.raises(TableError, match="row 1, column 'c': expected a date as %d.%m.%Y; got '2024-01-05'"):
+    with pytest.raises(TableError, match="row 1, column 'c': expected a date written as %d.%m.%Y; got '2024-01-05'"):
         encoded(["31.12.2023", "02.01.2024"], ["2024-01-05"], dates={"c": "%d.%m.%Y"})
 
 
@@ -92,7 +92,7 @@ def test_a_date_of_another_form_is_named_and_the_option_too():
 
 
 def test_text_that_is_all_iso_dates_is_dates_and_that_is_said():
-    with pytest.warns(UserWarning, match="'c' is taken for dates"):
+    with pytest.warns(UserWarning, match="'c' is read as dates"):
         _, column = learned(["2024-01-01", "2024-01-05"])
     assert type(column).__name__ == "Date"
     assert type(learned(["2024-01-01", "2024-01-05"], categorical=["c"])[1]).__name__ == "Category"
@@ -148,14 +148,14 @@ def test_the_most_frequent_of_equals_is_the_first_in_order():
     [
         ([1.0, np.inf], "row 2, column 'c': expected a finite number; got 'inf'"),
         (["1", "2", "3", "x7"], r"row 4, column 'c': expected a finite number; got 'x7' .*--missing"),
-        (["1", "2", "3", "4,5"], r"got '4,5' \(with --decimal , it is one\)"),
+        (["1", "2", "3", "4,5"], r"got '4,5' \(it is a number with --decimal ,\)"),
         (
             [f"name {i}" for i in range(60)],
             "60 different texts in 60 rows.*--ignore c.*--date c:FORMAT, --categorical c",
         ),
-        ([[1], [2]], r"holds values such as \[1\]; expected numbers, texts"),
-        (pd.to_timedelta([1, 2], unit="D"), "holds values such as Timedelta"),
-        ([np.nan, np.nan], "column 'c' is empty; leave it out: --ignore c"),
+        ([[1], [2]], r"contains values such as \[1\]; expected numbers, texts"),
+        (pd.to_timedelta([1, 2], unit="D"), "contains values such as Timedelta"),
+        ([np.nan, np.nan], "column 'c' is empty; leave it out with --ignore c"),
     ],
 )
 def test_a_column_of_no_known_kind_is_told(column, message):
@@ -173,14 +173,14 @@ def test_numbers_written_as_text_are_numbers():
 
 def test_a_constant_column_is_left_out_and_that_is_said():
     frame = frame_of(a=[1, 2, 3], b=[7, 7, 7], c=["x", "x", "x"])
-    with pytest.warns(UserWarning, match="left out, as all rows have the same value: 'b', 'c'"):
+    with pytest.warns(UserWarning, match="columns with the same value in all rows are left out: 'b', 'c'"):
         schema = learned_schema(frame, "y")
     assert schema.features() == ["a"]
     assert schema.ignored == ("b", "c")
     assert_allclose(schema.encoded(frame[["a"]]), [[1], [2], [3]])
 
 
-@pytest.mark.filterwarnings("ignore:left out")
+@pytest.mark.filterwarnings("ignore:columns with the same value")
 def test_a_table_without_a_varying_column_is_refused():
     with pytest.raises(TableError, match="no column is left to predict 'y' from"):
         learned_schema(frame_of(a=[1, 1, 1]), "y")
@@ -202,7 +202,7 @@ def test_columns_are_found_by_name_in_any_order(table):
 
 
 def test_absent_columns_are_named_with_the_likely_one(table):
-    with pytest.raises(TableError, match=r"no column 'a', 'b' \(is it 'A'\?\); the model needs 'a', 'b'"):
+    with pytest.raises(TableError, match=r"no column 'a', 'b' \(did you mean 'A'\?\); the model needs 'a', 'b'"):
         learned_schema(table, "y").encoded(pd.DataFrame({"A": [1.0]}))
 
 
@@ -271,7 +271,11 @@ def test_task_can_be_given():
     ("values", "task", "message"),
     [
         (["a", "b"], "regression", "row 1, column 'y': expected a finite number; got 'a'"),
-        ([0.5, 1.0], "classification", "row 1, column 'y': expected a class, a whole number or a text; got 0.5"),
+        (
+            [0.5, 1.0],
+            "classification",
+            "row 1, column 'y': expected a class, which is a whole number or a text; got 0.5",
+        ),
         ([1.0, 1.0], None, "every value to predict is 1.0; expected at least two"),
         (["a", "a"], None, "every value to predict is a; expected at least two"),
         ([1.0, np.nan, 2.0], None, "row 2, column 'y': the value to predict is missing"),

@@ -68,7 +68,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(csv):
     [
         ("", "is empty; expected a header and rows"),
         ("\n\n", "is empty; expected a header and rows"),
-        ("a,b\n", "has a header and no rows"),
+        ("a,b\n", "has a header but no rows"),
         ("a,b,a\n1,2,3\n", "more than one column called 'a'"),
         ("a, a\n1,2\n", "more than one column called 'a'"),
         ("a;b\n1;2\n", r"a single column, 'a;b'.*--separator ';'"),
@@ -76,10 +76,10 @@ def test_a_byte_order_mark_is_no_part_of_a_name(csv):
         ("a,b\n1,2,3\n4,5,6\n", "more fields than its header"),
         ("a,b\n1,2\n4,5,6\n", "Expected 2 fields in line 3, saw 3"),
         ('a,b\n1,"2\n', "cannot be read as CSV"),
-        ("a,b\n1,é\n".encode("latin-1"), "not written in utf-8.*--encoding cp1252"),
-        ("a,b\n1,2\n".encode("utf-16"), "not written in utf-8.*utf-16"),
+        ("a,b\n1,é\n".encode("latin-1"), "not encoded in utf-8.*--encoding cp1252"),
+        ("a,b\n1,2\n".encode("utf-16"), "not encoded in utf-8.*utf-16"),
         (b"PK\x03\x04rest of a workbook", "an Excel workbook; export the sheet as CSV"),
-        (b"PAR1 and no more", "is no Parquet file, or is not complete"),
+        (b"PAR1 and no more", "is not a Parquet file, or is incomplete"),
     ],
 )
 def test_a_file_that_is_not_as_it_must_be_is_told(csv, content, message):
@@ -172,7 +172,7 @@ def test_types_of_a_parquet_file_say_what_a_column_is(tmp_path):
     )
     frame.to_parquet(tmp_path / "t.parquet")
     read = read_table(tmp_path / "t.parquet")
-    with pytest.warns(UserWarning, match="'day' is taken for dates"):
+    with pytest.warns(UserWarning, match="'day' is read as dates"):
         schema = learned_schema(read, "y", impute="mean")
     assert [type(c).__name__ for c in schema.columns] == ["Number", "Flag", "Category", "Date", "Date", "Number"]
     with pytest.warns(UserWarning, match="filled in: 1 in 'whole', 1 in 'flag'"):

@@ -1,17 +1,5 @@
-"""Active learning: which rows of a pool to have answered next, and the loop that asks for them."""
+"""Moved to `metaprior.decisions.active`; this path goes with the next release."""
 
-from metaprior.active.acquisition import choose, entropy, mutual_information, variance
-from metaprior.active.batch import Choice, greedy_classes, greedy_covariance
-from metaprior.active.loop import PoolLoop, Question
+from metaprior.decisions.old_paths import moved
 
-__all__ = [
-    "Choice",
-    "PoolLoop",
-    "Question",
-    "choose",
-    "entropy",
-    "greedy_classes",
-    "greedy_covariance",
-    "mutual_information",
-    "variance",
-]
+__getattr__ = moved(__name__, "metaprior.decisions.active")

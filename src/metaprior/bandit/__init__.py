@@ -1,8 +1,20 @@
-"""Contextual bandits: choose an arm for every context, be told its reward, and lose little while learning."""
+"""Moved to `metaprior.decisions.bandit`; this path goes with the next release."""
 
-from metaprior.bandit.loop import Bandit, default_reward_model
+import warnings
+from typing import TYPE_CHECKING, Any
+
 from metaprior.bandit.mushrooms import Mushrooms
-from metaprior.bandit.policies import POLICIES
-from metaprior.bandit.simulation import Problem, simulate
+from metaprior.decisions.old_paths import moved
 
-__all__ = ["POLICIES", "Bandit", "Mushrooms", "Problem", "default_reward_model", "simulate"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Mushrooms", "simulate"]
+
+__getattr__ = moved(__name__, "metaprior.decisions.bandit")
+
+
+def simulate(bandit: Any, problem: Any, num_rounds: int, *, verbose: bool = False) -> "pd.DataFrame":
+    """Return the history after `bandit.run(problem, num_rounds)`, which takes the place of this function."""
+    warnings.warn("simulate(bandit, ...) is now bandit.run(...).history.", DeprecationWarning, stacklevel=2)
+    return bandit.run(problem, num_rounds, verbose=verbose).history

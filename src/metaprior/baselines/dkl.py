@@ -1,96 +1,192 @@
 """DKL: deep kernel learning. A network learns the features, sparse GPs on them give the outputs; trained together."""
 
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
+import optax
 
 from metaprior import kernels
-from metaprior.baselines.map import PointEstimator, PointRegressorPart
-from metaprior.estimators.base import Problem, VariationalEstimator, expect_auto_or_whole
-from metaprior.estimators.classifier import ClassifierPart
-from metaprior.estimators.metagp import JITTER
+from metaprior.baselines.map import MAPRegressor, all_let_in, expect_positive, noise_of_points
+from metaprior.baselines.mfvi import MFVIRegressor
+from metaprior.estimators.base import Classifier, Regressor
+from metaprior.estimators.checks import expect_auto_or_whole
+from metaprior.estimators.config import Config, DrawsConfig, NetworkConfig, TrainingConfig
+from metaprior.estimators.documented import documented_like
+from metaprior.estimators.metagp_prior import JITTER
+from metaprior.estimators.method import Problem, TrainedMethod
 from metaprior.estimators.renamed import accepts_old_names
-from metaprior.inference import Fit
+from metaprior.inference import Fit, Recipe
 from metaprior.kernels import Kernel
+from metaprior.kernels.stationary import Stationary
 from metaprior.networks import Dense
 from metaprior.weights import DeepKernel, WeightModel
 
 #: The median distance of features, in lengthscales, beyond which a fit is warned about.
 FAR = 4.0
+#: Inducing points per output, where the user names no number.
+NUM_INDUCING = 50
 
 
-@dataclass(eq=False, repr=False)
-class DKLEstimator(PointEstimator, VariationalEstimator):
-    """The machinery of both estimators; see `DKLRegressor`."""
+@dataclass(frozen=True)
+class DKLConfig(Config):
+    """The parameters of the GPs on the features, and of the network's prior."""
 
-    _: KW_ONLY
-    kernel: Kernel | str | None = None
-    n_inducing: int | str = "auto"
+    kernel: Kernel | str | None
+    n_inducing: int | str
+    prior_scale: float
 
-    def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
-        kernel = kernels.RBF() if self.kernel is None else kernels.named(self.kernel, "kernel")
+    def check(self) -> None:
+        """Raise where a parameter is not as expected."""
+        expect_auto_or_whole("n_inducing", self.n_inducing)
+        expect_positive("prior_scale", self.prior_scale)
+
+
+class DKLMethod(TrainedMethod):
+    """Sparse variational GPs on the features of a network with point weights."""
+
+    noise_hold = 0.0
+
+    def __init__(self, config: DKLConfig, network: NetworkConfig, training: TrainingConfig, draws: DrawsConfig) -> None:
+        """Keep the parameters."""
+        super().__init__(network, training, draws)
+        self.config = config
+
+    def check(self) -> None:
+        """Raise where a parameter is not as expected."""
+        super().check()
+        self.config.check()
+
+    def start_noise(self, x: np.ndarray, targets: np.ndarray, hold: float) -> np.ndarray:
+        """Return where a learned noise starts."""
+        return noise_of_points(targets, hold)
+
+    def recipe(self, problem: Problem) -> Recipe:
+        """Return how training goes."""
+        return all_let_in(super().recipe(problem))
+
+    def initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
+        """Return random features, and GPs whose inducing points are features of rows."""
+        config = self.config
+        kernel = kernels.RBF() if config.kernel is None else kernels.named(config.kernel, "kernel")
         if kernel.unknown_periods():
             raise ValueError("kernel: give the period (in units of the features); no spectrum shows it.")
+        usual = min(NUM_INDUCING, problem.num_rows)
         return DeepKernel.initial(
             network,
             kernel,
-            min(50, len(problem.x)) if self.n_inducing == "auto" else int(self.n_inducing),
+            usual if config.n_inducing == "auto" else int(config.n_inducing),
             problem.x_unit,
             rng,
-            prior_scale=float(self.prior_scale),
+            prior_scale=float(config.prior_scale),
             jitter=JITTER[self.dtype],
         )
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        expect_auto_or_whole("n_inducing", self.n_inducing)
+    def attributes(self, fit: Fit, problem: Problem, seed: int) -> dict[str, Any]:
+        """Return what the estimator keeps; warn where the features lie far apart."""
+        attributes = super().attributes(fit, problem, seed)
+        _warn_of_far_features(attributes["model_"].weights)
+        return attributes
 
-    def _keep(self, fit: Fit, seed: int) -> None:
-        super()._keep(fit, seed)
-        self._warn_of_far_features()
 
-    def _warn_of_far_features(self) -> None:
-        """Warn where features lie so many lengthscales apart that nothing is learned between the data."""
-        weights: DeepKernel = self.model_.weights  # type: ignore[assignment]
-        log = getattr(weights.gps.kernel, "log_lengthscale", None)
-        if log is None or not weights.values:
+def _warn_of_far_features(weights: DeepKernel) -> None:
+    """Warn where features lie so many lengthscales apart that nothing is learned between the data."""
+    kernel = weights.gps.kernel
+    if not isinstance(kernel, Stationary) or not weights.values:
+        return
+    for points, lengthscale in zip(weights.gps.points, np.exp(np.asarray(kernel.log_lengthscale)), strict=True):
+        scaled = np.asarray(points, np.float64) / lengthscale
+        distance = np.sqrt(np.sum((scaled[:, None] - scaled[None]) ** 2, axis=-1))
+        median = float(np.median(distance[np.triu_indices(len(scaled), 1)])) if len(scaled) > 1 else 0.0
+        if median > FAR:
+            warnings.warn(
+                f"the features of the data lie {median:.1f} lengthscales apart in the median: between them the GP "
+                "knows nothing. A smaller prior_scale, or fewer units in the last hidden layer, would help.",
+                UserWarning,
+                stacklevel=5,
+            )
             return
-        for points, lengthscale in zip(weights.gps.points, np.exp(np.asarray(log)), strict=True):
-            scaled = np.asarray(points, np.float64) / lengthscale
-            distance = np.sqrt(np.sum((scaled[:, None] - scaled[None]) ** 2, axis=-1))
-            median = float(np.median(distance[np.triu_indices(len(scaled), 1)])) if len(scaled) > 1 else 0.0
-            if median > FAR:
-                warnings.warn(
-                    f"the features of the data lie {median:.1f} lengthscales apart in the median: between them the GP "
-                    "knows nothing. A smaller prior_scale, or fewer units in the last hidden layer, would help.",
-                    UserWarning,
-                    stacklevel=5,
-                )
-                return
 
 
 @accepts_old_names
+@documented_like(MAPRegressor, MFVIRegressor)
 @dataclass(eq=False, repr=False)
-class DKLRegressor(PointRegressorPart, DKLEstimator):
+class DKLRegressor(Regressor):
     """Regression by sparse variational GPs on the features of a network, trained together.
 
     The features are those of the last hidden layer; with `hidden_layer_sizes=()` the inputs themselves, which makes it
-    a sparse GP. Features of point weights overfit as a plain network does, so some rows are held out. Parameters that
-    are not named here are those of `MAPRegressor` and `metaprior.MetaGPRegressor`.
+    a sparse GP. Features of point weights overfit as a plain network does, so some rows are held out.
 
     Parameters
     ----------
     kernel : Kernel or str, default=None
         Kernel on the features (None: RBF); every output has its own hyper-parameters.
     n_inducing : int or "auto", default="auto"
-        Inducing points an output; "auto" is 50, or as many as there are rows.
+        Inducing points per output; "auto" is 50, or as many as there are rows.
     prior_scale : float, default=1.0
         Standard deviation of the Gaussian prior of the network's weights.
     """
 
+    hidden_layer_sizes: Sequence[int] = (50,)
+    activation: str | Callable = "tanh"
+    _: KW_ONLY
+    kernel: Kernel | str | None = None
+    n_inducing: int | str = "auto"
+    prior_scale: float = 1.0
+    input_scaling: str = "per_column"
+    likelihood: str = "gaussian"
+    noise: float | Sequence[float] | None = None
+    noise_hold: float | None = None
+    max_iter: int = 3000
+    batch_size: int | str = "auto"
+    learning_rate_init: float = 0.003
+    optimizer: optax.GradientTransformation | None = None
+    n_train_draws: int = 4
+    n_predict_draws: int = 128
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    tol: float = 0.0
+    warm_start: bool = False
+    dtype: str = "float32"
+    devices: int | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool | int = False
+
+    def _method(self) -> DKLMethod:
+        return DKLMethod(DKLConfig.of(self), NetworkConfig.of(self), TrainingConfig.of(self), DrawsConfig.of(self))
+
 
 @accepts_old_names
+@documented_like(DKLRegressor)
 @dataclass(eq=False, repr=False)
-class DKLClassifier(ClassifierPart, DKLEstimator):
-    """Classification by sparse variational GPs, one a class, on the features of a network; see `DKLRegressor`."""
+class DKLClassifier(Classifier):
+    """Classification by sparse variational GPs, one per class, on the features of a network; see `DKLRegressor`."""
+
+    hidden_layer_sizes: Sequence[int] = (50,)
+    activation: str | Callable = "tanh"
+    _: KW_ONLY
+    kernel: Kernel | str | None = None
+    n_inducing: int | str = "auto"
+    prior_scale: float = 1.0
+    input_scaling: str = "per_column"
+    max_iter: int = 3000
+    batch_size: int | str = "auto"
+    learning_rate_init: float = 0.003
+    optimizer: optax.GradientTransformation | None = None
+    n_train_draws: int = 4
+    n_predict_draws: int = 128
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    tol: float = 0.0
+    warm_start: bool = False
+    dtype: str = "float32"
+    devices: int | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool | int = False
+
+    def _method(self) -> DKLMethod:
+        return DKLMethod(DKLConfig.of(self), NetworkConfig.of(self), TrainingConfig.of(self), DrawsConfig.of(self))

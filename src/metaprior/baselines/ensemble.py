@@ -1,58 +1,83 @@
 """Deep ensemble: several plain networks from different starts; where they disagree, the data do not decide."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import jax
 import numpy as np
+import optax
 
-from metaprior.baselines.map import MAPEstimator, PointRegressorPart
-from metaprior.baselines.members import MembersEstimator
-from metaprior.estimators.classifier import ClassifierPart
+from metaprior.baselines.map import MAPMethod, MAPRegressor
+from metaprior.baselines.members import all_members, num_members, random_members
+from metaprior.estimators.base import Classifier, Regressor
+from metaprior.estimators.checks import expect_whole
+from metaprior.estimators.config import NetworkConfig, TrainingConfig
+from metaprior.estimators.documented import documented_like
+from metaprior.estimators.method import NetworkMethod, Problem
 from metaprior.estimators.renamed import accepts_old_names
 from metaprior.inference import Fit
 from metaprior.io.checkpoints import CheckpointConfig
-from metaprior.likelihoods import Likelihood
 from metaprior.model import Model
+from metaprior.networks import Dense
+from metaprior.predictive.draws import FunctionDraws
+from metaprior.weights import WeightModel
 
 
-@dataclass(eq=False, repr=False)
-class EnsembleEstimator(MembersEstimator, MAPEstimator):
-    """The machinery of both estimators; see `EnsembleRegressor`."""
+class EnsembleMethod(NetworkMethod):
+    """Several networks with point weights; each is a fit of its own."""
 
-    _: KW_ONLY
-    n_members: int = 5
+    noise_hold = 0.0
 
-    @property
-    def _is_one_run(self) -> bool:
-        return False
+    def __init__(self, member: MAPMethod, n_members: int) -> None:
+        """Keep the method of a member, and how many there are."""
+        super().__init__(member.network, member.dtype)
+        self.member, self.n_members = member, n_members
 
-    def _fit(
-        self,
-        x: np.ndarray,
-        targets: np.ndarray,
-        likelihood: Likelihood,
-        num_functions: int,
-        place: CheckpointConfig | None = None,
-    ) -> None:
+    def check(self) -> None:
+        """Raise where a parameter is not as expected."""
+        self.member.check()
+        expect_whole("n_members", self.n_members, 1)
+
+    def start_noise(self, x: np.ndarray, targets: np.ndarray, hold: float) -> np.ndarray:
+        """Return where a learned noise starts."""
+        return self.member.start_noise(x, targets, hold)
+
+    def initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
+        """Return the random weights of a member."""
+        return self.member.initial_weights(network, problem, rng)
+
+    def fit(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None = None) -> dict[str, Any]:
         """Train one member after another: one compiled program serves them all."""
-        seed, problem = self._begun(x, targets, likelihood, num_functions)
         seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.n_members))
         fits = []
         for index, own in enumerate(seeds.tolist()):
-            model = self._member(index) if self._going_on() else self._started(problem, own)
-            fits.append(self._trained(model, problem, own, place and place.inside(f"member{index}")))
-        self._keep(_together(fits), seed)
+            last = None if problem.last is None else member_of(problem.last, index)
+            job = self.member.job(problem._replace(last=last), own)
+            fits.append(self.member.train(job, problem, checkpoint and checkpoint.inside(f"member{index}")))
+        return self.member.attributes(_stacked(fits), problem, seed)
 
-    def _member(self, index: int) -> Model:
-        if index >= self._n_predict_draws():
-            raise ValueError("warm_start: expected the n_members of the last fit; got more.")
-        return jax.tree.map(lambda leaf: leaf[index], self.model_)
+    def num_predict_draws(self, model: Model) -> int:
+        """Return the number of members."""
+        return num_members(model)
 
-    def _whole_numbers(self) -> list[tuple[str, int]]:
-        return [*super()._whole_numbers(), ("n_members", 1)]
+    def function_draws(self, fitted: Any, x_unit: np.ndarray) -> FunctionDraws:
+        """Return every member."""
+        return all_members(fitted.model_, fitted.draw_key_, x_unit)
+
+    def joint_draws(self, fitted: Any, x_unit: np.ndarray, num_draws: int, key: np.ndarray) -> FunctionDraws:
+        """Return members that are chosen at random."""
+        return random_members(fitted.model_, key, x_unit, num_draws)
 
 
-def _together(fits: list[Fit]) -> Fit:
+def member_of(stacked: Model, index: int) -> Model:
+    """Return one of the models."""
+    if index >= num_members(stacked):
+        raise ValueError("warm_start: expected the n_members of the last fit; got more.")
+    return jax.tree.map(lambda leaf: leaf[index], stacked)
+
+
+def _stacked(fits: list[Fit]) -> Fit:
     """Return the members as one stacked model, the history averaged over the steps that all took."""
     shared = min(fit.num_steps for fit in fits)
     history = {name: np.mean([fit.history[name][:shared] for fit in fits], axis=0) for name in fits[0].history}
@@ -67,12 +92,13 @@ def _together(fits: list[Fit]) -> Fit:
 
 
 @accepts_old_names
+@documented_like(MAPRegressor)
 @dataclass(eq=False, repr=False)
-class EnsembleRegressor(PointRegressorPart, EnsembleEstimator):
+class EnsembleRegressor(Regressor):
     """Regression by an ensemble of networks with point weights.
 
     Every member has its own start, its own order of batches, its own held-out rows and its own noise level; predictions
-    mix the members. Parameters that are not named here are those of `MAPRegressor` and `metaprior.MetaGPRegressor`.
+    mix the members.
 
     Parameters
     ----------
@@ -80,8 +106,60 @@ class EnsembleRegressor(PointRegressorPart, EnsembleEstimator):
         Networks in the ensemble.
     """
 
+    hidden_layer_sizes: Sequence[int] = (50,)
+    activation: str | Callable = "tanh"
+    _: KW_ONLY
+    n_members: int = 5
+    prior_scale: float | str = "auto"
+    input_scaling: str = "per_column"
+    likelihood: str = "gaussian"
+    noise: float | Sequence[float] | None = None
+    noise_hold: float | None = None
+    max_iter: int = 3000
+    batch_size: int | str = "auto"
+    learning_rate_init: float = 0.003
+    optimizer: optax.GradientTransformation | None = None
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    tol: float = 0.0
+    warm_start: bool = False
+    dtype: str = "float32"
+    devices: int | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool | int = False
+
+    def _method(self) -> EnsembleMethod:
+        member = MAPMethod(NetworkConfig.of(self), TrainingConfig.of(self), self.prior_scale)
+        return EnsembleMethod(member, self.n_members)
+
 
 @accepts_old_names
+@documented_like(EnsembleRegressor)
 @dataclass(eq=False, repr=False)
-class EnsembleClassifier(ClassifierPart, EnsembleEstimator):
+class EnsembleClassifier(Classifier):
     """Classification by an ensemble of networks with point weights; see `EnsembleRegressor`."""
+
+    hidden_layer_sizes: Sequence[int] = (50,)
+    activation: str | Callable = "tanh"
+    _: KW_ONLY
+    n_members: int = 5
+    prior_scale: float | str = "auto"
+    input_scaling: str = "per_column"
+    max_iter: int = 3000
+    batch_size: int | str = "auto"
+    learning_rate_init: float = 0.003
+    optimizer: optax.GradientTransformation | None = None
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    tol: float = 0.0
+    warm_start: bool = False
+    dtype: str = "float32"
+    devices: int | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool | int = False
+
+    def _method(self) -> EnsembleMethod:
+        member = MAPMethod(NetworkConfig.of(self), TrainingConfig.of(self), self.prior_scale)
+        return EnsembleMethod(member, self.n_members)

@@ -6,33 +6,38 @@ gold standard that the variational posteriors of MetaGP are held against. The no
 """
 
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Array
 
-from metaprior.baselines.members import MembersEstimator
+from metaprior.baselines.map import expect_positive
+from metaprior.baselines.members import all_members, num_members, random_members
 from metaprior.compilation import compiled
-from metaprior.estimators.base import Problem, as_numpy
-from metaprior.estimators.checks import expect, is_number
-from metaprior.estimators.classifier import ClassifierPart
+from metaprior.estimators.base import Classifier, Regressor
+from metaprior.estimators.checks import expect, expect_one_of, expect_whole, is_number
+from metaprior.estimators.config import DTYPES, Config, NetworkConfig
+from metaprior.estimators.documented import documented_like
+from metaprior.estimators.metagp import MetaGPRegressor
+from metaprior.estimators.method import NetworkMethod, Problem
 from metaprior.estimators.progress import progress_bar
-from metaprior.estimators.regressor import RegressorPart
 from metaprior.estimators.renamed import accepts_old_names
+from metaprior.estimators.stopping import as_numpy
 from metaprior.inference import Recipe, make_data, report_jitter, train
 from metaprior.inference.nuts import Samples, Settings, effective_sample_size, require_numpyro, sample, split_rhat
 from metaprior.io.checkpoints import Checkpoint, CheckpointConfig, digest_of
 from metaprior.kernels import RBF, Kernel, named
-from metaprior.likelihoods import Likelihood
 from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.predictive.draws import FunctionDraws
 from metaprior.random import make_key
 from metaprior.weights import HierarchicalMetaGP, Point, WeightModel
 
-#: Steps of the optimiser before a chain begins: a chain from a random start spends its warm-up on the way.
-START_STEPS = 500
+#: The way uphill before a chain begins: a chain from a random start spends its warm-up on the way.
+UPHILL = Recipe(num_steps=500, learning_rate=0.01, kl_starts=-1.0, kl_full=0.0)
 #: R-hat above and effective sample size below which a fit is warned about.
 POOR_RHAT, POOR_ESS = 1.05, 100
 PRIORS = ("normal", "metagp")
@@ -48,116 +53,150 @@ def jitter_of_each(stacked: WeightModel) -> Array:
     return jax.lax.map(lambda weights: weights.prepared().jitter, stacked)
 
 
-@dataclass(eq=False, repr=False)
-class HMCEstimator(MembersEstimator):
-    """The machinery of both estimators; see `HMCRegressor`."""
+@dataclass(frozen=True)
+class HMCConfig(Config):
+    """The parameters of the prior and of the sampler."""
 
-    _: KW_ONLY
-    prior: str = "normal"
-    prior_scale: float = 1.0
-    latent_dim: int = 2
-    weight_kernel: Kernel | str | None = None
-    input_kernel: Kernel | str | None = None
-    n_warmup: int = 500
-    n_samples: int = 500
-    n_chains: int = 4
-    target_accept: float = 0.8
-    max_tree_depth: int = 10
-    n_predict_draws: int = 400
-    dtype: str = "float64"
+    prior: str
+    prior_scale: float
+    latent_dim: int
+    weight_kernel: Kernel | str | None
+    input_kernel: Kernel | str | None
+    n_warmup: int
+    n_samples: int
+    n_chains: int
+    target_accept: float
+    max_tree_depth: int
+    n_predict_draws: int
+    dtype: str
+    verbose: bool | int
 
-    def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
-        if self.prior == "normal":
-            return Point.initial(network, rng, float(self.prior_scale))
-        weight_kernel = RBF() if self.weight_kernel is None else named(self.weight_kernel, "weight_kernel")
+    def settings(self) -> Settings:
+        """Return how long the chains are, and how they move."""
+        return Settings(int(self.n_warmup), int(self.n_samples), float(self.target_accept), int(self.max_tree_depth))
+
+    def check(self) -> None:
+        """Raise where a parameter is not as expected."""
+        lowest = {"latent_dim": 1, "n_warmup": 1, "n_samples": 1, "n_chains": 1, "max_tree_depth": 1}
+        for name, least in {**lowest, "n_predict_draws": 2}.items():
+            expect_whole(name, vars(self)[name], least)
+        expect_one_of("prior", self.prior, PRIORS)
+        expect_positive("prior_scale", self.prior_scale)
+        accept = self.target_accept
+        expect("target_accept", accept, "a number between 0 and 1", is_number(accept) and 0 < accept < 1)
+        expect("dtype", self.dtype, " or ".join(f"'{name}'" for name in DTYPES), self.dtype in DTYPES)
+
+
+class HMCMethod(NetworkMethod):
+    """The posterior of a network by NUTS."""
+
+    def __init__(self, config: HMCConfig, network: NetworkConfig) -> None:
+        """Keep the parameters."""
+        super().__init__(network, config.dtype)
+        self.config = config
+
+    def check(self) -> None:
+        """Raise where a parameter is not as expected."""
+        self.network.check()
+        self.config.check()
+
+    def initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
+        """Return random weights, or a random state of the hierarchical model."""
+        config = self.config
+        if config.prior == "normal":
+            return Point.initial(network, rng, float(config.prior_scale))
+        weight_kernel = RBF() if config.weight_kernel is None else named(config.weight_kernel, "weight_kernel")
         input_kernel = None
-        if self.input_kernel is not None:
-            input_kernel = named(self.input_kernel, "input_kernel")
+        if config.input_kernel is not None:
+            input_kernel = named(config.input_kernel, "input_kernel")
             if input_kernel.unknown_periods():
                 raise ValueError("input_kernel: give the period; a sampler needs a place to start from.")
-            input_kernel = input_kernel.bound_to(problem.x.shape[1]).standardised(self.x_scale_)
-        latent_dim = int(self.latent_dim)
+            input_kernel = input_kernel.bound_to(problem.x.shape[1]).standardised(problem.x_scale)
+        latent_dim = int(config.latent_dim)
         return HierarchicalMetaGP.initial(network, latent_dim, weight_kernel, input_kernel, problem.x_unit, rng)
 
-    def _fit(
-        self,
-        x: np.ndarray,
-        targets: np.ndarray,
-        likelihood: Likelihood,
-        num_functions: int,
-        place: CheckpointConfig | None = None,
-    ) -> None:
+    def fit(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None = None) -> dict[str, Any]:
         """Sample: every chain from its own random start, moved uphill a little."""
         require_numpyro()
-        seed, problem = self._begun(x, targets, likelihood, num_functions)
-        seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.n_chains)).tolist()
-        settings = Settings(
-            int(self.n_warmup), int(self.n_samples), float(self.target_accept), int(self.max_tree_depth)
-        )
-        with self._computing():
-            data = make_data(problem.x_unit, targets, dtype=np.dtype(self.dtype).type)
-            recipe = Recipe(num_steps=START_STEPS, learning_rate=0.01, kl_starts=-1.0, kl_full=0.0)
-            models = [self._started(problem, own) for own in seeds]
-            checkpoint_store = None if place is None else Checkpoint(place, digest_of(models, data, settings, (), seed))
+        seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.config.n_chains)).tolist()
+        settings = self.config.settings()
+        with self.computing():
+            data = make_data(problem.x_unit, problem.targets, dtype=np.dtype(self.dtype).type)
+            models = [self.initial_model(problem, own) for own in seeds]
+            store = None
+            if checkpoint is not None:
+                store = Checkpoint(checkpoint, digest_of(models, data, settings, (), seed))
             starts = [
-                train(model, data, make_key(own), recipe=recipe).model for model, own in zip(models, seeds, strict=True)
+                train(model, data, make_key(own), recipe=UPHILL).model for model, own in zip(models, seeds, strict=True)
             ]
-            with progress_bar(self.verbose) as listener:
-                samples = sample(starts, data, make_key(seed), settings, listener, checkpoint_store)
-        self._keep_samples(samples, seed, problem.x_unit)
+            with progress_bar(self.config.verbose) as listener:
+                samples = sample(starts, data, make_key(seed), settings, listener, store)
+        return self._attributes(samples, seed, problem.x_unit)
 
-    def _keep_samples(self, samples: Samples, seed: int, x_unit: np.ndarray) -> None:
+    def _attributes(self, samples: Samples, seed: int, x_unit: np.ndarray) -> dict[str, Any]:
+        """Return what the estimator keeps: states evenly spaced over all chains, and how well these mix."""
         chains, length = samples.log_joint.shape
         flat = jax.tree.map(lambda leaf: leaf.reshape(chains * length, *leaf.shape[2:]), samples.model)
-        self.log_joint_history_ = samples.log_joint
-        self.n_divergences_ = samples.num_divergences
-        self.n_iter_ = int(self.n_warmup) + length
-        self.draw_key_ = np.array([seed, 0], np.uint32)
-        self._diagnose(flat, x_unit, chains)
-        with self._computing():
+        key = np.array([seed, 0], np.uint32)
+        rhat, ess = diagnosed(flat, key, x_unit, chains)
+        _warn_of_poor_mixing(rhat, ess, samples.num_divergences)
+        with self.computing():
             report_jitter(flat.weights, float(np.max(jitter_of_each(flat.weights))))
-        # evenly spaced over all chains: what predictions mix
-        chosen = np.linspace(0, chains * length - 1, min(int(self.n_predict_draws), chains * length)).round()
-        self.model_ = as_numpy(jax.tree.map(lambda leaf: leaf[chosen.astype(int)], flat))
+        most = min(int(self.config.n_predict_draws), chains * length)
+        chosen = np.linspace(0, chains * length - 1, most).round().astype(int)
+        return {
+            "model_": as_numpy(jax.tree.map(lambda leaf: leaf[chosen], flat)),
+            "draw_key_": key,
+            "n_iter_": int(self.config.n_warmup) + length,
+            "log_joint_history_": samples.log_joint,
+            "n_divergences_": samples.num_divergences,
+            "rhat_": rhat,
+            "ess_": ess,
+        }
 
-    def _diagnose(self, flat: Model, x_unit: np.ndarray, chains: int) -> None:
-        """Judge the chains by the function they draw at (some of) the data: weights have symmetries, f has none."""
-        rows = x_unit[np.linspace(0, len(x_unit) - 1, min(50, len(x_unit))).round().astype(int)]
-        total = len(np.asarray(jax.tree.leaves(flat)[0]))
-        draws = FunctionDraws(flat, self.draw_key_, total, rows, stacked=True)
-        f = np.concatenate([part for _, part in draws.chunks()], axis=1)
-        f = f.reshape(chains, total // chains, -1)
-        if f.shape[1] < 4 or not np.all(f.std(axis=(0, 1)) > 0):
-            self.rhat_, self.ess_ = np.nan, np.nan
-        else:
-            self.rhat_, self.ess_ = float(split_rhat(f).max()), float(effective_sample_size(f).min())
-        if not (self.rhat_ <= POOR_RHAT and self.ess_ >= POOR_ESS):
-            warnings.warn(
-                f"the chains mix poorly: R-hat {self.rhat_:.3f} (good: at most {POOR_RHAT}), effective sample size "
-                f"{self.ess_:.0f} (good: at least {POOR_ESS}), {self.n_divergences_} divergent transitions; raise "
-                "n_warmup and n_samples, or target_accept where transitions diverge.",
-                PoorMixing,
-                stacklevel=5,
-            )
+    def num_predict_draws(self, model: Model) -> int:
+        """Return the number of states."""
+        return num_members(model)
 
-    def _whole_numbers(self) -> list[tuple[str, int]]:
-        lowest = {"n_warmup": 1, "n_samples": 1, "n_chains": 1, "max_tree_depth": 1, "n_predict_draws": 2}
-        return [*super()._whole_numbers(), ("latent_dim", 1), *lowest.items()]
+    def function_draws(self, fitted: Any, x_unit: np.ndarray) -> FunctionDraws:
+        """Return the function of every state."""
+        return all_members(fitted.model_, fitted.draw_key_, x_unit)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        expect("prior", self.prior, f"one of {PRIORS}", isinstance(self.prior, str) and self.prior in PRIORS)
-        scale, accept = self.prior_scale, self.target_accept
-        expect("prior_scale", scale, "a positive number", is_number(scale) and scale > 0)
-        expect("target_accept", accept, "a number between 0 and 1", is_number(accept) and 0 < accept < 1)
+    def joint_draws(self, fitted: Any, x_unit: np.ndarray, num_draws: int, key: np.ndarray) -> FunctionDraws:
+        """Return the functions of states that are chosen at random."""
+        return random_members(fitted.model_, key, x_unit, num_draws)
+
+
+def diagnosed(flat: Model, key: np.ndarray, x_unit: np.ndarray, chains: int) -> tuple[float, float]:
+    """Return the largest R-hat and the least effective sample size of the function at (some of) the data.
+
+    Chains are judged by the function that they draw: weights have symmetries, f has none.
+    """
+    rows = x_unit[np.linspace(0, len(x_unit) - 1, min(50, len(x_unit))).round().astype(int)]
+    f = np.concatenate([part for _, part in all_members(flat, key, rows).chunks()], axis=1)
+    f = f.reshape(chains, num_members(flat) // chains, -1)
+    if f.shape[1] < 4 or not np.all(f.std(axis=(0, 1)) > 0):
+        return np.nan, np.nan
+    return float(split_rhat(f).max()), float(effective_sample_size(f).min())
+
+
+def _warn_of_poor_mixing(rhat: float, ess: float, num_divergences: int) -> None:
+    if rhat <= POOR_RHAT and ess >= POOR_ESS:
+        return
+    warnings.warn(
+        f"the chains mix poorly: R-hat {rhat:.3f} (good: at most {POOR_RHAT}), effective sample size {ess:.0f} (good: "
+        f"at least {POOR_ESS}), {num_divergences} divergent transitions; raise n_warmup and n_samples, or "
+        "target_accept where transitions diverge.",
+        PoorMixing,
+        stacklevel=5,
+    )
 
 
 @accepts_old_names
+@documented_like(MetaGPRegressor)
 @dataclass(eq=False, repr=False)
-class HMCRegressor(RegressorPart, HMCEstimator):
+class HMCRegressor(Regressor):
     """Regression by a network whose posterior is sampled by NUTS; needs `pip install "metaprior[hmc]"`.
-
-    Parameters that are not named here are those of `metaprior.MetaGPRegressor`.
 
     Parameters
     ----------
@@ -171,9 +210,16 @@ class HMCRegressor(RegressorPart, HMCEstimator):
     n_warmup, n_samples, n_chains : int, default=500, 500 and 4
         Transitions of a chain before and after its step size and metric are fixed, and chains.
     target_accept : float, default=0.8
+        The mean acceptance that the step size is tuned for.
     max_tree_depth : int, default=10
+        Doublings of a trajectory at most.
     n_predict_draws : int, default=400
         States, evenly spaced over all chains, that predictions mix.
+
+    noise_hold : float, default=None
+        Has no effect: the noise is sampled.
+    dtype : {"float32", "float64"}, default="float64"
+        The type that sampling computes in.
 
     Attributes
     ----------
@@ -183,8 +229,56 @@ class HMCRegressor(RegressorPart, HMCEstimator):
     log_joint_history_ : ndarray of shape (n_chains, n_samples)
     """
 
+    hidden_layer_sizes: Sequence[int] = (50,)
+    activation: str | Callable = "tanh"
+    _: KW_ONLY
+    prior: str = "normal"
+    prior_scale: float = 1.0
+    latent_dim: int = 2
+    weight_kernel: Kernel | str | None = None
+    input_kernel: Kernel | str | None = None
+    input_scaling: str = "per_column"
+    likelihood: str = "gaussian"
+    noise: float | Sequence[float] | None = None
+    noise_hold: float | None = None
+    n_warmup: int = 500
+    n_samples: int = 500
+    n_chains: int = 4
+    target_accept: float = 0.8
+    max_tree_depth: int = 10
+    n_predict_draws: int = 400
+    dtype: str = "float64"
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool | int = False
+
+    def _method(self) -> HMCMethod:
+        return HMCMethod(HMCConfig.of(self), NetworkConfig.of(self))
+
 
 @accepts_old_names
+@documented_like(HMCRegressor)
 @dataclass(eq=False, repr=False)
-class HMCClassifier(ClassifierPart, HMCEstimator):
+class HMCClassifier(Classifier):
     """Classification by a network whose posterior is sampled by NUTS; see `HMCRegressor`."""
+
+    hidden_layer_sizes: Sequence[int] = (50,)
+    activation: str | Callable = "tanh"
+    _: KW_ONLY
+    prior: str = "normal"
+    prior_scale: float = 1.0
+    latent_dim: int = 2
+    weight_kernel: Kernel | str | None = None
+    input_kernel: Kernel | str | None = None
+    input_scaling: str = "per_column"
+    n_warmup: int = 500
+    n_samples: int = 500
+    n_chains: int = 4
+    target_accept: float = 0.8
+    max_tree_depth: int = 10
+    n_predict_draws: int = 400
+    dtype: str = "float64"
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool | int = False
+
+    def _method(self) -> HMCMethod:
+        return HMCMethod(HMCConfig.of(self), NetworkConfig.of(self))

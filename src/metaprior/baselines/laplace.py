@@ -1,118 +1,120 @@
 """Linearised Laplace: train a plain network, then put a Gaussian around its weights, sized by the evidence."""
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
-from scipy.optimize import minimize
+import optax
 
-from metaprior.baselines.map import MAPEstimator, PointRegressorPart
+from metaprior.baselines.laplace_evidence import Evidence, chunks
+from metaprior.baselines.map import MAPMethod, MAPRegressor
 from metaprior.compilation import as_float64, in_float64
-from metaprior.estimators.base import as_numpy
-from metaprior.estimators.checks import expect
-from metaprior.estimators.classifier import ClassifierPart
+from metaprior.estimators.base import Classifier, Regressor
+from metaprior.estimators.checks import expect_one_of, expect_whole
+from metaprior.estimators.config import NetworkConfig, TrainingConfig
+from metaprior.estimators.documented import documented_like
+from metaprior.estimators.metagp import MetaGPRegressor
+from metaprior.estimators.method import NetworkMethod, Problem
 from metaprior.estimators.renamed import accepts_old_names
-from metaprior.inference import Fit
+from metaprior.estimators.stopping import as_numpy
 from metaprior.inference.curvature import dense_gauss_newton, kronecker_factors
 from metaprior.io.checkpoints import CheckpointConfig
-from metaprior.likelihoods import Gaussian, Likelihood
+from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
-from metaprior.predictive.draws import CHUNK_ROWS
-from metaprior.weights import Laplace, Point
-from metaprior.weights.laplace import Curvature, DenseCurvature, KroneckerCurvature, Weights
-from metaprior.weights.point import product
+from metaprior.networks import Dense
+from metaprior.weights import Laplace, Point, WeightModel
+from metaprior.weights.laplace import Curvature, DenseCurvature, KroneckerCurvature
 
 #: Weights up to which "auto" takes the whole curvature.
 FULL_WEIGHTS = 1500
-#: The logarithm of the largest factor between the noise of training and that of the evidence.
-WIDEST_FACTOR = 3.0
 STRUCTURES = ("auto", "full", "last_layer", "kronecker")
 
 
-@dataclass(eq=False, repr=False)
-class LaplaceEstimator(MAPEstimator):
-    """The machinery of both estimators; see `LaplaceRegressor`."""
+class LaplaceMethod(NetworkMethod):
+    """A Gaussian around the weights of a network with point weights."""
 
-    _: KW_ONLY
-    structure: str = "auto"
-    n_predict_draws: int = 128
+    noise_hold = 0.0
 
-    @property
-    def _is_one_run(self) -> bool:
-        return False
+    def __init__(self, point: MAPMethod, structure: str, n_predict_draws: int) -> None:
+        """Keep how the point is found, and how the curvature there is measured."""
+        super().__init__(point.network, point.dtype)
+        self.point, self.structure, self.n_predict_draws = point, structure, n_predict_draws
 
-    def _fit(
-        self,
-        x: np.ndarray,
-        targets: np.ndarray,
-        likelihood: Likelihood,
-        num_functions: int,
-        place: CheckpointConfig | None = None,
-    ) -> None:
-        """Train to the MAP weights, then measure the curvature there."""
-        seed, problem = self._begun(x, targets, likelihood, num_functions)
-        if self._going_on():
-            scale = self._scale_of_prior(x.shape[1])
-            point = Point(self.model_.weights.values, scale)  # type: ignore[attr-defined]
-            model = Model(point, self.model_.network, self.model_.likelihood)
-        else:
-            model = self._started(problem, seed)
-        fit = self._trained(model, problem, seed, place)
-        with in_float64():
-            around = self._around(as_float64(fit.model), problem.x_unit, targets)
-        self._keep(Fit(as_numpy(around), *fit[1:]), seed)
-        self.prior_precision_ = float(np.exp(around.weights.log_precision))  # type: ignore[attr-defined]
+    def check(self) -> None:
+        """Raise where a parameter is not as expected."""
+        self.point.check()
+        expect_whole("n_predict_draws", self.n_predict_draws, 2)
+        expect_one_of("structure", self.structure, STRUCTURES)
 
-    def _around(self, model: Model, x_unit: np.ndarray, targets: np.ndarray) -> Model:
-        """Return the Laplace model around a trained one."""
-        values = model.weights.values  # type: ignore[attr-defined]
-        curvature = self._curvature(model, x_unit)
-        start = -2 * np.log(self._scale_of_prior(x_unit.shape[1]))
-        log_precision, log_factor, self.log_evidence_ = Evidence(model, x_unit, targets, curvature).best(start)
-        likelihood = model.likelihood
-        if isinstance(likelihood, Gaussian):
-            likelihood = dataclasses.replace(likelihood, log_noise=np.asarray(likelihood.log_noise) + log_factor)
-        weights = Laplace(values, curvature, np.asarray(log_precision), np.asarray(log_factor))
-        return Model(weights, model.network, likelihood)
+    def start_noise(self, x: np.ndarray, targets: np.ndarray, hold: float) -> np.ndarray:
+        """Return where a learned noise starts."""
+        return self.point.start_noise(x, targets, hold)
 
-    def _curvature(self, model: Model, x: np.ndarray) -> Curvature:
-        """Return H, of all layers or of the last."""
-        values = model.weights.values  # type: ignore[attr-defined]
-        shapes = [tuple(v.shape) for v in values]
-        structure = self.structure
-        if structure == "auto":
-            structure = "full" if sum(int(np.prod(s)) for s in shapes) <= FULL_WEIGHTS else "kronecker"
-        if structure == "kronecker":
-            return _kronecker(model, x)
-        free = len(values) - 1 if structure == "last_layer" else 0
-        total = sum(
-            np.asarray(dense_gauss_newton(model.network, model.likelihood, values, rows, free)) for rows in _chunks(x)
-        )
-        eigenvalues, vectors = np.linalg.eigh(total)
-        return DenseCurvature(np.maximum(eigenvalues, 0), vectors, tuple(shapes[free:]), tuple(shapes[:free]))
+    def initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
+        """Return random weights."""
+        return self.point.initial_weights(network, problem, rng)
 
-    def _n_predict_draws(self) -> int:
+    def num_predict_draws(self, model: Model) -> int:
+        """Return how many functions predictions draw."""
         return int(self.n_predict_draws)
 
-    def _whole_numbers(self) -> list[tuple[str, int]]:
-        return [*super()._whole_numbers(), ("n_predict_draws", 2)]
+    def fit(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None = None) -> dict[str, Any]:
+        """Train to the MAP weights, then measure the curvature there."""
+        scale = self.point.scale_of_prior(problem.x.shape[1])
+        if problem.last is not None:
+            problem = problem._replace(last=_at_point(problem.last, scale))
+        fit = self.point.train(self.point.job(problem, seed), problem, checkpoint)
+        with in_float64():
+            model = as_float64(fit.model)
+            curvature = curvature_of(model, problem.x_unit, self.structure)
+            evidence = Evidence(model, weights_of(model), problem.x_unit, problem.targets, curvature)
+            log_precision, log_factor, log_evidence = evidence.best(-2 * np.log(scale))
+            around = _around(model, curvature, log_precision, log_factor)
+        attributes = self.point.attributes(fit._replace(model=as_numpy(around)), problem, seed)
+        return {**attributes, "prior_precision_": float(np.exp(log_precision)), "log_evidence_": log_evidence}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        known = isinstance(self.structure, str) and self.structure in STRUCTURES
-        expect("structure", self.structure, f"one of {STRUCTURES}", known)
+
+def weights_of(model: Model) -> tuple[np.ndarray, ...]:
+    """Return the point that a model's weights are at, or are around."""
+    assert isinstance(model.weights, Point | Laplace)
+    return tuple(model.weights.values)
 
 
-def _chunks(x: np.ndarray) -> list[jnp.ndarray]:
-    return [jnp.asarray(x[start : start + CHUNK_ROWS]) for start in range(0, len(x), CHUNK_ROWS)]
+def _at_point(model: Model, scale: float) -> Model:
+    """Return the model whose weights are the point that an earlier fit put a Gaussian around."""
+    return Model(Point(weights_of(model), scale), model.network, model.likelihood)
+
+
+def _around(model: Model, curvature: Curvature, log_precision: float, log_factor: float) -> Model:
+    """Return the Laplace model around a trained one; the noise is that of the evidence."""
+    likelihood = model.likelihood
+    if isinstance(likelihood, Gaussian):
+        likelihood = dataclasses.replace(likelihood, log_noise=np.asarray(likelihood.log_noise) + log_factor)
+    weights = Laplace(weights_of(model), curvature, np.asarray(log_precision), np.asarray(log_factor))
+    return Model(weights, model.network, likelihood)
+
+
+def curvature_of(model: Model, x: np.ndarray, structure: str) -> Curvature:
+    """Return H, of all layers or of the last."""
+    values = weights_of(model)
+    shapes = [tuple(v.shape) for v in values]
+    if structure == "auto":
+        structure = "full" if sum(int(np.prod(s)) for s in shapes) <= FULL_WEIGHTS else "kronecker"
+    if structure == "kronecker":
+        return _kronecker(model, x)
+    free = len(values) - 1 if structure == "last_layer" else 0
+    total = sum(
+        np.asarray(dense_gauss_newton(model.network, model.likelihood, values, rows, free)) for rows in chunks(x)
+    )
+    eigenvalues, vectors = np.linalg.eigh(total)
+    return DenseCurvature(np.maximum(eigenvalues, 0), vectors, tuple(shapes[free:]), tuple(shapes[:free]))
 
 
 def _kronecker(model: Model, x: np.ndarray) -> KroneckerCurvature:
-    values = model.weights.values  # type: ignore[attr-defined]
-    parts = [kronecker_factors(model.network, model.likelihood, values, rows) for rows in _chunks(x)]
+    values = weights_of(model)
+    parts = [kronecker_factors(model.network, model.likelihood, values, rows) for rows in chunks(x)]
     inputs, outputs = ([sum(np.asarray(p[side][l]) for p in parts) for l in range(len(values))] for side in (0, 1))
     split_in = [np.linalg.eigh(a) for a in inputs]
     split_out = [np.linalg.eigh(g / len(x)) for g in outputs]
@@ -124,75 +126,14 @@ def _kronecker(model: Model, x: np.ndarray) -> KroneckerCurvature:
     )
 
 
-class Evidence:
-    """The evidence of the network linearised at w*, as a function of the prior's precision and of the noise.
-
-    log p(y | w*) - tau |w*|^2 / 2 + sum (b - tau w*)^2 / (lambda + tau) / 2 + (W log tau - sum log(lambda + tau)) / 2
-
-    with b the gradient of log p(y | w) at w* and lambda the curvature, in the eigenbasis. Where w* is the maximum under
-    tau, b = tau w*; under another tau, or where training ended before the maximum, that of the linear model lies
-    elsewhere, and the third term goes there. A learned Gaussian noise gets a factor c: lambda / c^2 and b / c^2. A
-    point estimate leaves too little noise: the evidence knows how many weights it took.
-    """
-
-    def __init__(self, model: Model, x: np.ndarray, targets: np.ndarray, curvature: Curvature) -> None:
-        """Compute what does not depend on the two."""
-        values = tuple(map(jnp.asarray, model.weights.values))  # type: ignore[attr-defined]
-        parts = [_fit_and_slopes(model, values, *rows) for rows in zip(_chunks(x), _chunks(targets), strict=True)]
-        self.log_prob, self.misfit = sum(float(p) for p, _, _ in parts), sum(float(m) for _, m, _ in parts)
-        self.eigenvalues, self.point = np.asarray(curvature.eigenvalues()), _coefficients(curvature, values)
-        self.slope = sum(_coefficients(curvature, slopes) for *_, slopes in parts)
-        self.learned = isinstance(model.likelihood, Gaussian) and model.likelihood.learned
-        self.num_targets = targets.size
-
-    def __call__(self, log_precision: float, log_factor: float) -> float:
-        """Return the log evidence."""
-        shrunk, precision = np.exp(-2 * log_factor), np.exp(log_precision)
-        fit = self.log_prob + 0.5 * self.misfit * (1 - shrunk) - self.num_targets * log_factor
-        curvature = self.eigenvalues * shrunk + precision
-        gained = np.sum((self.slope * shrunk - precision * self.point) ** 2 / curvature)
-        volume = len(curvature) * log_precision - np.sum(np.log(curvature))
-        return fit + 0.5 * (gained - precision * np.sum(self.point**2) + volume)
-
-    def best(self, start: float) -> tuple[float, float, float]:
-        """Return the log precision, the log noise factor and the evidence at the maximum.
-
-        Predictions have the network's own mean, not the linear model's: what that leaves unexplained of the data is
-        the least that the noise can be.
-        """
-
-        def loss(at: np.ndarray) -> float:
-            return -self(at[0], at[1] if self.learned else 0.0)
-
-        left = 0.5 * np.log(max(self.misfit / self.num_targets, 1e-300))
-        least = max(left, -WIDEST_FACTOR)
-        bounds = [(np.log(1e-4), np.log(1e6))] + [(least, max(least, 0.0) + WIDEST_FACTOR)] * self.learned
-        found = minimize(loss, [start] + [max(least, 0.0)] * self.learned, method="L-BFGS-B", bounds=bounds)
-        return float(found.x[0]), float(found.x[1]) if self.learned else 0.0, -float(found.fun)
-
-
-def _fit_and_slopes(model: Model, values: Weights, x: Array, y: Array) -> tuple[Array, Array, Weights]:
-    """Return log p(y | w) at some rows, sum ((y - f) / noise)^2 for a Gaussian, and the gradient over w."""
-    f, back = jax.vjp(lambda weights: model.network([product(w) for w in weights], x), values)
-    log_prob, slope = jax.value_and_grad(lambda f: jnp.sum(model.likelihood.log_prob(f, y)))(f)
-    noise = model.likelihood.noise if isinstance(model.likelihood, Gaussian) else np.inf
-    return log_prob, jnp.sum(((y - f) / noise) ** 2), back(slope)[0]
-
-
-def _coefficients(curvature: Curvature, layers: Weights) -> np.ndarray:
-    """Return weights in the eigenbasis: the way back from it is orthogonal, so its transpose undoes it."""
-    _, transpose = jax.vjp(curvature.weights, jnp.zeros_like(curvature.eigenvalues()))
-    return np.asarray(transpose(list(layers))[0])
-
-
 @accepts_old_names
+@documented_like(MAPRegressor, MetaGPRegressor)
 @dataclass(eq=False, repr=False)
-class LaplaceRegressor(PointRegressorPart, LaplaceEstimator):
+class LaplaceRegressor(Regressor):
     """Regression by a network with a linearised Laplace posterior around its MAP weights.
 
     After training, in which some rows may be held out, the curvature is taken on all rows, and the precision of the
-    prior and the noise are set by the evidence of the linearised network. Parameters that are not named here are those
-    of `MAPRegressor` and `metaprior.MetaGPRegressor`.
+    prior and the noise are set by the evidence of the linearised network.
 
     Parameters
     ----------
@@ -210,8 +151,62 @@ class LaplaceRegressor(PointRegressorPart, LaplaceEstimator):
         The Laplace approximation of log p(y), targets standardised.
     """
 
+    hidden_layer_sizes: Sequence[int] = (50,)
+    activation: str | Callable = "tanh"
+    _: KW_ONLY
+    structure: str = "auto"
+    prior_scale: float | str = "auto"
+    input_scaling: str = "per_column"
+    likelihood: str = "gaussian"
+    noise: float | Sequence[float] | None = None
+    noise_hold: float | None = None
+    max_iter: int = 3000
+    batch_size: int | str = "auto"
+    learning_rate_init: float = 0.003
+    optimizer: optax.GradientTransformation | None = None
+    n_predict_draws: int = 128
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    tol: float = 0.0
+    warm_start: bool = False
+    dtype: str = "float32"
+    devices: int | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool | int = False
+
+    def _method(self) -> LaplaceMethod:
+        point = MAPMethod(NetworkConfig.of(self), TrainingConfig.of(self), self.prior_scale)
+        return LaplaceMethod(point, self.structure, self.n_predict_draws)
+
 
 @accepts_old_names
+@documented_like(LaplaceRegressor)
 @dataclass(eq=False, repr=False)
-class LaplaceClassifier(ClassifierPart, LaplaceEstimator):
+class LaplaceClassifier(Classifier):
     """Classification by a network with a linearised Laplace posterior; see `LaplaceRegressor`."""
+
+    hidden_layer_sizes: Sequence[int] = (50,)
+    activation: str | Callable = "tanh"
+    _: KW_ONLY
+    structure: str = "auto"
+    prior_scale: float | str = "auto"
+    input_scaling: str = "per_column"
+    max_iter: int = 3000
+    batch_size: int | str = "auto"
+    learning_rate_init: float = 0.003
+    optimizer: optax.GradientTransformation | None = None
+    n_predict_draws: int = 128
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    tol: float = 0.0
+    warm_start: bool = False
+    dtype: str = "float32"
+    devices: int | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool | int = False
+
+    def _method(self) -> LaplaceMethod:
+        point = MAPMethod(NetworkConfig.of(self), TrainingConfig.of(self), self.prior_scale)
+        return LaplaceMethod(point, self.structure, self.n_predict_draws)

@@ -1,13 +1,17 @@
 """MAP: a plain network, its weights a point estimate under a Gaussian prior. What everybody starts from."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
+import optax
 
-from metaprior.estimators.base import Problem, TrainedEstimator
+from metaprior.estimators.base import Classifier, Regressor
 from metaprior.estimators.checks import expect, is_number
-from metaprior.estimators.classifier import ClassifierPart
-from metaprior.estimators.regressor import RegressorPart
+from metaprior.estimators.config import NetworkConfig, TrainingConfig, is_auto
+from metaprior.estimators.documented import documented_like
+from metaprior.estimators.metagp import MetaGPRegressor
+from metaprior.estimators.method import START_NOISE, Problem, TrainedMethod
 from metaprior.estimators.renamed import accepts_old_names
 from metaprior.inference import Recipe
 from metaprior.networks import Dense
@@ -18,86 +22,69 @@ from metaprior.weights import Point, WeightModel
 SPREAD = 3.0
 
 
-@dataclass(eq=False, repr=False)
-class NormalPriorEstimator(TrainedEstimator):
-    """A network whose weights have the prior N(0, prior_scale^2)."""
-
-    _: KW_ONLY
-    prior_scale: float | str = 1.0
-    learning_rate_init: float = 0.01
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._check_prior_scale()
-
-    def _check_prior_scale(self) -> None:
-        expect("prior_scale", self.prior_scale, "a positive number", is_positive(self.prior_scale))
+def all_let_in(recipe: Recipe) -> Recipe:
+    """Return the recipe of a network whose weights are points: nothing is drawn, so nothing is let in slowly."""
+    return recipe._replace(noise_starts=-1.0, noise_full=0.0, kl_starts=-1.0, kl_full=0.0)
 
 
-@dataclass(eq=False, repr=False)
-class PointEstimator(NormalPriorEstimator):
-    """A network whose weights are points: nothing is drawn, so the recipe has nothing to let in slowly.
-
-    Nothing but a wide prior keeps such a network from the noise, and where it can go through all targets the joint
-    maximum over weights and noise level is degenerate. So by default some rows are held out, and the weights are those
-    that do best on them. The rate is small: on a noisy table the best weights are met within some hundred steps.
-    """
-
-    _: KW_ONLY
-    learning_rate_init: float = 0.003
-    early_stopping: bool | str = "auto"
-    n_iter_no_change: int = 10
-
-    def _recipe(self, num_rows: int) -> Recipe:
-        return super()._recipe(num_rows)._replace(noise_starts=-1.0, noise_full=0.0, kl_starts=-1.0, kl_full=0.0)
-
-
-@dataclass(eq=False, repr=False)
-class PointRegressorPart(RegressorPart):
-    """Targets of a network with point weights: the noise level is free, and starts where nothing is explained yet.
+def noise_of_points(targets: np.ndarray, hold: float) -> np.ndarray:
+    """Return where the noise of a network with point weights starts: where nothing is explained yet.
 
     From a small start it needs some hundred steps to rise, in which a network learns the noise of a small table. Only
-    where it is to be held (`noise_hold`) does it start small.
+    where it is to be held does it start small.
     """
-
-    @property
-    def _noise_hold(self) -> float:
-        return 0.0
-
-    def _start_noise(self, X: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        return np.ones(targets.shape[1]) if self._hold() == 0 else super()._start_noise(X, targets)
+    return np.full(targets.shape[1], 1.0 if hold == 0 else START_NOISE)
 
 
-@dataclass(eq=False, repr=False)
-class MAPEstimator(PointEstimator):
-    """The machinery of both estimators; see `MAPRegressor`."""
-
-    _: KW_ONLY
-    prior_scale: float | str = "auto"
-
-    def _initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
-        return Point.initial(network, rng, self._scale_of_prior(problem.x.shape[1]))
-
-    def _scale_of_prior(self, num_features: int) -> float:
-        return float(max(1.0, SPREAD / num_features**0.5) if self.prior_scale == "auto" else self.prior_scale)
-
-    def _check_prior_scale(self) -> None:
-        scale, what = self.prior_scale, "'auto' or a positive number"
-        expect("prior_scale", scale, what, is_positive(scale) or (isinstance(scale, str) and scale == "auto"))
+def expect_positive(name: str, value: object) -> None:
+    """Raise unless the parameter is a positive number."""
+    expect(name, value, "a positive number", is_number(value) and value > 0)
 
 
-def is_positive(value: object) -> bool:
-    """Return whether a value is a positive number."""
-    return is_number(value) and value > 0  # type: ignore[operator]
+class MAPMethod(TrainedMethod):
+    """A network whose weights are points under the prior N(0, prior_scale^2)."""
+
+    #: A noise level is free from the first step, unless the user holds it.
+    noise_hold = 0.0
+
+    def __init__(self, network: NetworkConfig, training: TrainingConfig, prior_scale: float | str) -> None:
+        """Keep the parameters."""
+        super().__init__(network, training)
+        self.prior_scale = prior_scale
+
+    def check(self) -> None:
+        """Raise where a parameter is not as expected."""
+        super().check()
+        if not is_auto(self.prior_scale):
+            scale, what = self.prior_scale, "'auto' or a positive number"
+            expect("prior_scale", scale, what, is_number(scale) and scale > 0)
+
+    def start_noise(self, x: np.ndarray, targets: np.ndarray, hold: float) -> np.ndarray:
+        """Return where a learned noise starts."""
+        return noise_of_points(targets, hold)
+
+    def scale_of_prior(self, num_features: int) -> float:
+        """Return the standard deviation of a weight under the prior."""
+        return max(1.0, SPREAD / num_features**0.5) if is_auto(self.prior_scale) else float(self.prior_scale)
+
+    def initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
+        """Return random weights."""
+        return Point.initial(network, rng, self.scale_of_prior(problem.x.shape[1]))
+
+    def recipe(self, problem: Problem) -> Recipe:
+        """Return how training goes."""
+        return all_let_in(super().recipe(problem))
 
 
 @accepts_old_names
+@documented_like(MetaGPRegressor)
 @dataclass(eq=False, repr=False)
-class MAPRegressor(PointRegressorPart, MAPEstimator):
+class MAPRegressor(Regressor):
     """Regression by a network with point weights under a Gaussian prior.
 
-    Its uncertainty is the observation noise alone: epistemic variance and mutual information are 0. Parameters that
-    are not named here are those of `metaprior.MetaGPRegressor`.
+    Its uncertainty is the observation noise alone: epistemic variance and mutual information are 0. Nothing but a wide
+    prior keeps such a network from the noise, and where it can go through all targets the joint maximum over weights
+    and noise level is degenerate. So by default some rows are held out, and the weights are those that do best on them.
 
     Parameters
     ----------
@@ -114,12 +101,66 @@ class MAPRegressor(PointRegressorPart, MAPEstimator):
     noise_hold : float, default=None
         The part of training for which a learned noise level is held at a small start; None: it is free from the first
         step, and starts at the spread of the targets.
+    max_iter : int, default=3000
+        Steps of the optimizer at most.
+    batch_size : int or "auto", default="auto"
+        Rows of a step; "auto" is all of them up to 512 rows, then 256.
     learning_rate_init : float, default=0.003
-        Adam's step size.
+        Adam's step size. It is small: on a noisy table the best weights are met within some hundred steps.
+    dtype : {"float32", "float64"}, default="float32"
+        The type that training computes in; predictions are float64.
     """
+
+    hidden_layer_sizes: Sequence[int] = (50,)
+    activation: str | Callable = "tanh"
+    _: KW_ONLY
+    prior_scale: float | str = "auto"
+    input_scaling: str = "per_column"
+    likelihood: str = "gaussian"
+    noise: float | Sequence[float] | None = None
+    noise_hold: float | None = None
+    max_iter: int = 3000
+    batch_size: int | str = "auto"
+    learning_rate_init: float = 0.003
+    optimizer: optax.GradientTransformation | None = None
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    tol: float = 0.0
+    warm_start: bool = False
+    dtype: str = "float32"
+    devices: int | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool | int = False
+
+    def _method(self) -> MAPMethod:
+        return MAPMethod(NetworkConfig.of(self), TrainingConfig.of(self), self.prior_scale)
 
 
 @accepts_old_names
+@documented_like(MAPRegressor)
 @dataclass(eq=False, repr=False)
-class MAPClassifier(ClassifierPart, MAPEstimator):
+class MAPClassifier(Classifier):
     """Classification by a network with point weights under a Gaussian prior; see `MAPRegressor`."""
+
+    hidden_layer_sizes: Sequence[int] = (50,)
+    activation: str | Callable = "tanh"
+    _: KW_ONLY
+    prior_scale: float | str = "auto"
+    input_scaling: str = "per_column"
+    max_iter: int = 3000
+    batch_size: int | str = "auto"
+    learning_rate_init: float = 0.003
+    optimizer: optax.GradientTransformation | None = None
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    tol: float = 0.0
+    warm_start: bool = False
+    dtype: str = "float32"
+    devices: int | str | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool | int = False
+
+    def _method(self) -> MAPMethod:
+        return MAPMethod(NetworkConfig.of(self), TrainingConfig.of(self), self.prior_scale)

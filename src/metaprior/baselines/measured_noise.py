@@ -4,12 +4,10 @@ Their bounds take signal for noise where the noise may rise early, so it is held
 value on noisy data, a network learns the noise by heart; held at a measured one, it does neither.
 """
 
-from dataclasses import KW_ONLY, dataclass
-
 import numpy as np
 
 from metaprior.estimators.checks import standard_units
-from metaprior.estimators.regressor import RegressorPart
+from metaprior.estimators.method import START_NOISE
 
 #: The part of the measured noise that is held: what neighbours differ by has signal in it.
 PART = 0.5
@@ -17,15 +15,10 @@ PART = 0.5
 MOST_ROWS = 1000
 
 
-@dataclass(eq=False, repr=False)
-class MeasuredNoisePart(RegressorPart):
-    """Targets whose noise is held at a measured level, and not below the usual start."""
-
-    _: KW_ONLY
-
-    def _start_noise(self, X: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        least = super()._start_noise(X, targets)
-        return least if len(X) == 1 else np.maximum(least, PART * measured_noise(X, targets))
+def held_noise(x: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return the noise that is held: a part of the measured one, and not below the usual start."""
+    least = np.full(targets.shape[1], START_NOISE)
+    return least if len(x) == 1 else np.maximum(least, PART * measured_noise(x, targets))
 
 
 def measured_noise(x: np.ndarray, targets: np.ndarray) -> np.ndarray:

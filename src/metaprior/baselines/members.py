@@ -3,20 +3,22 @@
 import jax
 import numpy as np
 
-from metaprior.estimators.base import NetworkEstimator
+from metaprior.model import Model
 from metaprior.predictive.draws import FunctionDraws
 
 
-class MembersEstimator(NetworkEstimator):
-    """A network estimator whose `model_` is a stack of models."""
+def num_members(stacked: Model) -> int:
+    """Return how many models there are."""
+    return len(jax.tree.leaves(stacked)[0])
 
-    def _n_predict_draws(self) -> int:
-        return len(jax.tree.leaves(self.model_)[0])
 
-    def _function_draws(self, X: np.ndarray, num_draws: int, key: np.ndarray, *, joint: bool = False) -> FunctionDraws:
-        """Return every member, or, where draws are asked for, members chosen at random."""
-        model = self.model_
-        if joint:
-            chosen = np.random.default_rng(key).integers(self._n_predict_draws(), size=num_draws)
-            model = jax.tree.map(lambda leaf: leaf[chosen], model)
-        return FunctionDraws(model, key, num_draws, self._in_units(X), joint=joint, stacked=True)
+def all_members(stacked: Model, key: np.ndarray, x_unit: np.ndarray) -> FunctionDraws:
+    """Return the function of every member."""
+    return FunctionDraws(stacked, key, num_members(stacked), x_unit, stacked=True)
+
+
+def random_members(stacked: Model, key: np.ndarray, x_unit: np.ndarray, num_draws: int) -> FunctionDraws:
+    """Return the functions of members that are chosen at random."""
+    chosen = np.random.default_rng(key).integers(num_members(stacked), size=num_draws)
+    model = jax.tree.map(lambda leaf: leaf[chosen], stacked)
+    return FunctionDraws(model, key, num_draws, x_unit, joint=True, stacked=True)

@@ -60,6 +60,7 @@ def add_estimator(parser: argparse.ArgumentParser) -> None:
 def estimator_of(args: argparse.Namespace, schema: "Schema") -> Any:
     """Return the estimator that the options describe, for the task of a table."""
     from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
+    from metaprior.estimators.fit import method_of
     from metaprior.io.renamed import present_parameters
 
     is_regression = schema.target.task == "regression"
@@ -76,7 +77,7 @@ def estimator_of(args: argparse.Namespace, schema: "Schema") -> Any:
         raise UsageError(f"--set: {cls.__name__} has no parameter {unknown[0]!r}; it has {sorted(cls().get_params())}")
     made = cls(**{**params, **others})
     try:
-        made._check_parameters()
+        method_of(made).check()
     except ValueError as error:
         raise UsageError(str(error)) from error
     return made

@@ -1,1 +1,43 @@
-"""Decisions: loops that ask for data, are told, and ask again."""
+"""Decisions: loops that ask what to observe next, are told, and ask again.
+
+`PoolLoop` asks for rows of a pool (active learning), `Optimiser` for points of a box (Bayesian optimisation), `Bandit`
+for an arm at a context. All are a `Loop`: they share `ask`, `tell`, `history`, `run`, `path` and `load`.
+"""
+
+from metaprior.decisions.active import (
+    Choice,
+    PoolLoop,
+    Question,
+    choose,
+    entropy,
+    greedy_classes,
+    greedy_covariance,
+    mutual_information,
+    variance,
+)
+from metaprior.decisions.bandit import POLICIES, Bandit, Environment, PendingRounds, default_reward_model
+from metaprior.decisions.base import Loop
+from metaprior.decisions.optimise import ACQUISITIONS, Box, Optimiser, default_surrogate, minimise
+
+__all__ = [
+    "ACQUISITIONS",
+    "POLICIES",
+    "Bandit",
+    "Box",
+    "Choice",
+    "Environment",
+    "Loop",
+    "Optimiser",
+    "PendingRounds",
+    "PoolLoop",
+    "Question",
+    "choose",
+    "default_reward_model",
+    "default_surrogate",
+    "entropy",
+    "greedy_classes",
+    "greedy_covariance",
+    "minimise",
+    "mutual_information",
+    "variance",
+]

@@ -1,4 +1,4 @@
-"""A model that is fitted again and again while data come in.
+"""The model of a loop: one estimator that is fitted again and again while data come in.
 
 Estimators of this library that can go on from their last fit do so, in the part of the steps that the end of a run
 takes. The units of inputs and targets and the inducing codes stay those of the last fresh fit, so a fit is fresh again
@@ -9,14 +9,19 @@ What a fit finds depends on the rows, the seed and the fit before alone, so a lo
 as if it had never stopped.
 """
 
-from typing import Any
+import time
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from metaprior.estimators.base import WARM_BEGINS, Estimator
-from metaprior.estimators.checks import standard_units
-from metaprior.io.saving import ONLY_FOR_TRAINING, UnsavableError, named_class
+from metaprior.estimators.base import Estimator
+from metaprior.estimators.checks import expect, is_whole, standard_units
+from metaprior.estimators.method import WARM_BEGINS
+from metaprior.io.renamed import present_name
+from metaprior.io.saving import ONLY_FOR_TRAINING, UnsavableError
+from metaprior.metrics import PredictiveDistribution, accuracy, rmse
+from metaprior.predictive.from_sklearn import answer_of, own_answer
 
 #: A fit is fresh once the rows have grown by this factor since the last fresh one, ...
 GROWTH = 2
@@ -24,7 +29,15 @@ GROWTH = 2
 MOVED = 1.5
 
 
-class RefittedModel:
+class FitRecord(NamedTuple):
+    """A fit: how many rows it saw, whether it was fresh, and how long it took."""
+
+    n_rows: int
+    fresh: bool
+    seconds: float
+
+
+class WarmStartedModel:
     """An estimator and its last fit to data that only grow.
 
     Parameters
@@ -35,33 +48,63 @@ class RefittedModel:
         Steps of a fit that goes on; None: the part of `max_iter` that the recipe's end takes.
     warm_start : bool, default=True
         Whether to go on from the last fit where that can be done.
+
+    Attributes
+    ----------
+    fitted : estimator or None
+        The last fit.
+    n_rows, fresh_rows : int
+        The rows of the last fit, and of the last fresh one.
+    last_fit : FitRecord or None
+        What is known of the last fit that this object made.
     """
 
     def __init__(self, estimator: Any, warm_iter: int | None = None, *, warm_start: bool = True) -> None:
+        steps = warm_iter is None or (is_whole(warm_iter) and warm_iter >= 1)
+        expect("warm_iter", warm_iter, "a whole number of at least 1, or None", steps)
         self.template, self.warm_iter = clone(estimator), warm_iter
         self.can_go_on = warm_start and isinstance(estimator, Estimator) and "warm_start" in estimator.get_params()
         self.fitted: Any = None
-        self.num_rows = self.fresh_rows = 0
+        self.n_rows = self.fresh_rows = 0
+        self.last_fit: FitRecord | None = None
 
-    def fit(self, X: np.ndarray, y: np.ndarray, seed: int | None = None) -> Any:
+    @property
+    def classifies(self) -> bool:
+        """Whether the targets are classes."""
+        return is_classifier(self.template)
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether its predictions mix function draws; an error where it does not say how sure it is."""
+        return answer_of("estimator", self.template) is own_answer
+
+    # --- fits -------------------------------------------------------------------------
+
+    def fit(self, X: np.ndarray, y: np.ndarray, seed: int) -> Any:
         """Return the estimator fitted to all rows, old ones first; nothing is done where it has seen them all.
 
-        A seed takes the place of its `random_state`, where it has one.
+        The seed is that of the fit, where the estimator (or a part of it) has a `random_state` that is not a whole
+        number.
         """
-        if self.fitted is not None and len(X) == self.num_rows:
+        if self.fitted is not None and len(X) == self.n_rows:
             return self.fitted
-        fresh = self.must_be_fresh(X, y)
+        started, fresh = time.perf_counter(), self.must_be_fresh(X, y)
         model = clone(self.template) if fresh else self.fitted
-        if seed is not None and "random_state" in model.get_params(deep=False):
-            model.set_params(random_state=seed)
+        model.set_params(**dict.fromkeys(self._free_seeds(), seed))
         self.fitted = model.fit(X, y) if fresh else self._gone_on(X, y)
-        self.num_rows, self.fresh_rows = len(X), len(X) if fresh else self.fresh_rows
+        self.n_rows, self.fresh_rows = len(X), len(X) if fresh else self.fresh_rows
+        self.last_fit = FitRecord(len(X), fresh, time.perf_counter() - started)
         return self.fitted
+
+    def _free_seeds(self) -> list[str]:
+        """Return the names of the random states that the estimator leaves to the loop."""
+        params = self.template.get_params(deep=True).items()
+        return [name for name, value in params if name.split("__")[-1] == "random_state" and not is_whole(value)]
 
     def _gone_on(self, X: np.ndarray, y: np.ndarray) -> Any:
         model = self.fitted
-        usual = {name: getattr(model, name) for name in ("warm_start", "max_iter")}
-        steps = self.warm_iter or max(1, round((1 - WARM_BEGINS) * usual["max_iter"]))
+        usual = {"warm_start": model.warm_start, "max_iter": model.max_iter}
+        steps = self.warm_iter or max(1, round((1 - WARM_BEGINS) * model.max_iter))
         model.set_params(warm_start=True, max_iter=steps)
         try:
             return model.fit(X, y)
@@ -73,33 +116,53 @@ class RefittedModel:
         if self.fitted is None or not self.can_go_on or len(X) >= GROWTH * self.fresh_rows:
             return True
         first = slice(self.fresh_rows)
-        if is_classifier(self.template):
+        if self.classifies:
             return len(np.unique(y)) > len(np.unique(y[first])) or _moved(X[first], X)
         return _moved(X[first], X) or _moved(y[first], y)
 
-    def plain(self) -> dict[str, Any]:
-        """Return what `restored` needs, in parts that can be saved; of a foreign estimator its name alone."""
-        content = {"num_rows": self.num_rows, "fresh_rows": self.fresh_rows, "warm_iter": self.warm_iter}
+    # --- what the last fit says ---------------------------------------------------------
+
+    def predictive(self, X: np.ndarray) -> PredictiveDistribution:
+        """Return the predictive distribution at rows."""
+        return answer_of("estimator", self.template)(self.fitted, X)
+
+    def scores(self, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
+        """Return RMSE, or accuracy, and NLL on rows with known targets."""
+        predictive = self.predictive(X)
+        if not self.classifies:
+            nll = -float(np.mean(predictive.log_prob(y)))
+            return {"rmse": rmse(predictive.mean, y.reshape(predictive.mean.shape)), "nll": nll}
+        classes = self.fitted.classes_
+        labels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        seen = classes[labels] == y  # a class that the model has not met has probability 0
+        nll = -float(np.mean(predictive.log_prob(labels))) if np.all(seen) else np.inf
+        return {"accuracy": accuracy(predictive.probabilities, np.where(seen, labels, -1)), "nll": nll}
+
+    # --- files --------------------------------------------------------------------------
+
+    def content(self) -> dict[str, Any]:
+        """Return what `restored` needs, in parts that can be saved; of an estimator from elsewhere its name alone."""
         return {
-            **content,
+            "class_name": class_name(self.template),
+            "template": _savable(self.template),
+            "fitted": None if self.fitted is None else _savable(self.fitted),
+            "n_rows": self.n_rows,
+            "fresh_rows": self.fresh_rows,
+            "warm_iter": self.warm_iter,
             "warm_start": self.can_go_on,
-            "template": _described(self.template),
-            "fitted": None if self.fitted is None else _described(self.fitted),
         }
 
     @classmethod
-    def restored(cls, content: dict[str, Any], estimator: Any = None) -> "RefittedModel":
+    def restored(cls, content: dict[str, Any], estimator: Any = None) -> "WarmStartedModel":
         """Return the model of a file; an estimator of another library must be given again, and is fitted anew."""
-        saved = content["template"]
-        if estimator is None and "params" not in saved:
-            raise ValueError(f"load: the file holds no {saved['class']}, which is not of metaprior; give it again.")
-        if estimator is not None and class_name(estimator) != saved["class"]:
-            raise ValueError(f"load: expected the loop's own model, a {saved['class']}; got {class_name(estimator)}.")
-        template = _made(saved) if estimator is None else estimator
-        made = cls(template, content["warm_iter"], warm_start=content["warm_start"])
-        if content["fitted"] is not None and "params" in content["fitted"]:
-            made.fitted = _made(content["fitted"])
-            made.num_rows, made.fresh_rows = content["num_rows"], content["fresh_rows"]
+        template, name = content["template"], content["class_name"]
+        if estimator is None and template is None:
+            raise ValueError(f"load: the file holds no {name}, which is not of metaprior; give it again.")
+        if estimator is not None and class_name(estimator) != present_name(name):
+            raise ValueError(f"load: expected the loop's own estimator, a {name}; got {class_name(estimator)}.")
+        made = cls(template if estimator is None else estimator, content["warm_iter"], warm_start=content["warm_start"])
+        if content["fitted"] is not None:
+            made.fitted, made.n_rows, made.fresh_rows = content["fitted"], content["n_rows"], content["fresh_rows"]
         return made
 
 
@@ -110,31 +173,17 @@ def _moved(before: np.ndarray, now: np.ndarray) -> bool:
     return bool(np.any(ratio > MOVED) or np.any(np.abs(new_offset - offset) > MOVED * scale))
 
 
-# --- plain forms ------------------------------------------------------------------
-
-
 def class_name(estimator: Any) -> str:
     """Return the name of an estimator's class, as files have it."""
     return f"{type(estimator).__module__}:{type(estimator).__qualname__}"
 
 
-def _described(estimator: Any) -> dict[str, Any]:
-    """Return class, parameters and fit of an estimator; of one of another library, or around one, the class alone."""
-    name = class_name(estimator)
-    if not (isinstance(estimator, Estimator) and name.startswith("metaprior.")):
-        return {"class": name}
+def _savable(estimator: Any) -> Any:
+    """Return an estimator of this library; None of another, or around one."""
+    if not (isinstance(estimator, Estimator) and class_name(estimator).startswith("metaprior.")):
+        return None
     params = estimator.get_params(deep=False)
     for only in ONLY_FOR_TRAINING:
         if params.get(only) is not None:
             raise UnsavableError(f"{only}: a loop that is kept in a file needs the default; got {params[only]!r}.")
-    is_fitted = vars(estimator).keys() - params.keys()
-    return {"class": name, "params": params, "fit": estimator._saved_state() if is_fitted else None}
-
-
-def _made(content: dict[str, Any]) -> Any:
-    """Return the estimator that was described."""
-    cls: Any = named_class(content["class"])
-    estimator = cls(**content["params"])
-    if content["fit"] is not None:
-        estimator._restore(content["fit"])
     return estimator

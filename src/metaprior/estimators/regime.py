@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from metaprior.estimators.base import Problem
 from metaprior.estimators.checks import is_whole
+from metaprior.estimators.method import Problem
 from metaprior.likelihoods import Gaussian
 from metaprior.output_layer import Exact, InducingRows, OutputLayer, PseudoObservations
 

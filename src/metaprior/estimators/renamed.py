@@ -6,31 +6,41 @@ scikit-learn reads the parameters of an estimator from the signature of `__init_
 
 import functools
 import warnings
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
-from metaprior.io.renamed import PARAMETERS, present_parameters
+from metaprior.io.renamed import PARAMETERS, Renamed, present_parameters
 
 C = TypeVar("C", bound=type)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def accepts_old_names(cls: C) -> C:
     """Let an estimator be made with the old names of its parameters."""
-    init = cls.__init__  # type: ignore[misc]
-
-    @functools.wraps(init)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        init(self, *args, **without_old_names(kwargs))
-
-    cls.__init__ = __init__  # type: ignore[misc]
+    cls.__init__ = accepts_old_keywords(PARAMETERS)(cls.__init__)  # type: ignore[misc]
     return cls
 
 
-def without_old_names(parameters: dict[str, Any]) -> dict[str, Any]:
+def accepts_old_keywords(table: dict[str, Renamed]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function be called with the old names of its keywords, which a table has."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> R:
+            return function(*args, **without_old_names(kwargs, table))
+
+        return call
+
+    return decorate
+
+
+def without_old_names(parameters: dict[str, Any], table: dict[str, Renamed] = PARAMETERS) -> dict[str, Any]:
     """Return parameters under their present names; warn of those that came under an old one."""
-    for old in PARAMETERS.keys() & parameters.keys():
+    for old in table.keys() & parameters.keys():
         warnings.warn(
-            f"{old} is now called {PARAMETERS[old].name}; the old name will go with the next release.",
+            f"{old} is now called {table[old].name}; the old name will go with the next release.",
             DeprecationWarning,
             stacklevel=3,
         )
-    return present_parameters(parameters)
+    return present_parameters(parameters, table)

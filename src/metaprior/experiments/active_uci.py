@@ -17,7 +17,7 @@ from metaprior.metrics import rmse
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: What the two strategies are to `metaprior.active`.
+#: What the two strategies are to `metaprior.decisions`.
 STRATEGIES = {"active": "entropy", "random": "random"}
 MODELS = ("MetaGP", "BNN-MFVI")
 

@@ -100,7 +100,7 @@ def _outcome(model: Any, parts: Mapping[str, Split], seed: int) -> Outcome:
 def input_kernel(model: Any) -> Kernel | None:
     """Return the fitted kernel on the input, without a variance; None for the global model."""
     if isinstance(model, ExactGPRegressor):
-        return model.kernel_.inner  # type: ignore[union-attr]
+        return model.kernel_.inner
     return model.input_kernel_
 
 

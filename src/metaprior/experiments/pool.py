@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metaprior.active import choose
-from metaprior.active.acquisition import random_choice
+from metaprior.decisions import choose
+from metaprior.decisions.active.acquisition import random_choice
 
 
 class Split(NamedTuple):
@@ -49,7 +49,7 @@ class Pool:
         return self.X[self.known], self.y[self.known]
 
     def ask(self, strategy: str, model: Any) -> int:
-        """Move the row that a strategy of `metaprior.active` chooses from the pool to the known ones; return it."""
+        """Move the row that a strategy of `metaprior.decisions` chooses from the pool to the known ones; return it."""
         if strategy == "random":
             chosen = random_choice(len(self.free), 1, self.rng)
         else:

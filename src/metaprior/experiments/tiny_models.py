@@ -17,7 +17,7 @@ from jaxtyping import Array
 from numpy.typing import DTypeLike
 
 from metaprior.compilation import as_float64, compilation_cache, compiled, in_float64
-from metaprior.estimators.metagp import JITTER as JITTERS
+from metaprior.estimators.metagp_prior import JITTER as JITTERS
 from metaprior.inference import ADAM, ALL_AT_ONCE, Batch, Data, Recipe, StepConfig, train_many
 from metaprior.inference.nuts import Settings, nuts_kernel, require_numpyro, split
 from metaprior.kernels import RBF

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from metaprior.inference import Data, Snapshot
-from metaprior.io.saving import write_atomically
+from metaprior.io.atomic import write_atomically
 
 #: The version of the format; a reader refuses others.
 FORMAT = "metaprior checkpoint 2"
@@ -44,12 +44,10 @@ def checkpoint_config(checkpoint: Any, every: Any) -> CheckpointConfig | None:
     return CheckpointConfig(Path(checkpoint), int(every))
 
 
-def refuse_checkpoint(estimator: object, place: CheckpointConfig | None) -> None:
+def refuse_checkpoint(name: str, place: CheckpointConfig | None) -> None:
     """Say so where an estimator that has no training loop is asked for checkpoints."""
     if place is not None:
-        raise ValueError(
-            f"checkpoint: {type(estimator).__name__} does not train in steps and keeps none; leave it out."
-        )
+        raise ValueError(f"checkpoint: {name} does not train in steps and keeps none; leave it out.")
 
 
 def digest_of(model: Any, data: Data, recipe: tuple, draws: tuple, seed: int) -> str:

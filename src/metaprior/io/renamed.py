@@ -13,7 +13,6 @@ class Renamed(NamedTuple):
 #: Modules and packages that have moved; a class in one of them is looked for under its own name in the new place.
 MODULES = {
     "metaprior.leaves": "metaprior.types",
-    "metaprior.loops": "metaprior.decisions.records",
     "metaprior.mapping": "metaprior.weight_gp",
     "metaprior.mapping.anchored": "metaprior.weight_gp.anchored",
     "metaprior.mapping.diag": "metaprior.weight_gp.diag",
@@ -35,6 +34,9 @@ FIELDS = {
     "HierarchicalMetaGP": {"wires": "weight_layers"},
 }
 
+#: Classes as which files hold the states of loops that were written before states had a place of their own.
+STATE_RECORDS = ("metaprior.loops:LoopRecord", "metaprior.decisions.records:LoopRecord")
+
 #: Every parameter that has been renamed, by its old name.
 PARAMETERS = {
     "input_units": Renamed("input_scaling", {"columns": "per_column", "together": "joint"}),
@@ -50,15 +52,29 @@ PARAMETERS = {
     "num_weight_draws": Renamed("n_weight_draws"),
 }
 
+#: Parameters of the loops of `metaprior.decisions` and of their functions that have been renamed, by their old name.
+LOOP_PARAMETERS = {
+    "batch": Renamed("n_queries"),
+    "model": Renamed("estimator"),
+    "num_answers": Renamed("n_observations"),
+    "num_arms": Renamed("n_arms"),
+    "num_configurations": Renamed("n_configurations"),
+    "num_evaluations": Renamed("n_observations"),
+    "num_initial": Renamed("n_initial"),
+    "num_queries": Renamed("n_queries"),
+    "num_start": Renamed("n_initial"),
+    "surrogate": Renamed("estimator"),
+}
+
 #: What fitting adds to an estimator that has another name now.
 ATTRIBUTES = {"num_divergences_": "n_divergences_"}
 
 
-def present_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
+def present_parameters(parameters: dict[str, Any], table: dict[str, Renamed] = PARAMETERS) -> dict[str, Any]:
     """Return parameters under their present names, with the present words for their values."""
     found = {}
     for name, value in parameters.items():
-        renamed = PARAMETERS.get(name, Renamed(name))
+        renamed = table.get(name, Renamed(name))
         is_word = isinstance(value, str)
         found[renamed.name] = renamed.values.get(value, value) if is_word else value
     return found

@@ -1,4 +1,4 @@
-"""Files of fitted estimators: arrays in safetensors, all else in JSON in its header; one file, no pickle.
+"""Files of fitted estimators and of plain states: arrays in safetensors, all else in JSON in its header; no pickle.
 
 What is written is a tree of plain things (numbers, strings, lists, arrays) and of objects of this library, each named
 by its class. Reading makes no other object: a class outside this library is refused, and a file from a stranger can
@@ -11,8 +11,8 @@ import hashlib
 import importlib
 import json
 import os
-import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ import equinox as eqx
 import numpy as np
 
 from metaprior.inputs import Projection
-from metaprior.io.renamed import ATTRIBUTES, present_fields, present_name, present_parameters
+from metaprior.io.atomic import write_atomically as write_atomically
+from metaprior.io.renamed import ATTRIBUTES, STATE_RECORDS, present_fields, present_name, present_parameters
 from metaprior.networks.activations import activation_named, name_of_activation
 from metaprior.version import __version__
 
@@ -113,10 +114,11 @@ class _Writer:
             if params.get(name) is not None:
                 params[name] = None
                 warnings.warn(f"save: {name} is not saved; a loaded model has the default.", UserWarning, stacklevel=4)
+        state = value._saved_state() if vars(value).keys() - params.keys() else {}  # there is none before a fit
         return {
             "class": _class_name(type(value)),
             "params": {name: self.plain(item) for name, item in params.items()},
-            "state": {name: self.plain(item) for name, item in value._saved_state().items()},
+            "state": {name: self.plain(item) for name, item in state.items()},
         }
 
     def instance(self, value: Any, fields: dict[str, Any]) -> dict[str, Any]:
@@ -188,11 +190,8 @@ class _Reader:
         return made
 
     def _estimator(self, content: dict, _: Any = None) -> Any:
-        cls: Any = named_class(content["class"])
-        made = cls(**present_parameters({name: self.value(plain) for name, plain in content["params"].items()}))
-        state = {name: self.value(plain) for name, plain in content["state"].items()}
-        made._restore({ATTRIBUTES.get(name, name): value for name, value in state.items()})
-        return made
+        params, state = (self._dict(content[part], None) for part in ("params", "state"))
+        return restore_estimator(content["class"], params, state)
 
     def _float(self, content: str, _: Any) -> float:
         return float.fromhex(content)
@@ -229,6 +228,15 @@ class _Reader:
         return activation_named(content)
 
 
+def restore_estimator(class_name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
+    """Return an estimator of this library from its parts as a file of any version names them; no state, no fit."""
+    cls: Any = named_class(class_name)
+    made = cls(**present_parameters(params))
+    if state:
+        made._restore({ATTRIBUTES.get(name, name): value for name, value in state.items()})
+    return made
+
+
 def named_class(name: str) -> type:
     """Return a class of this library by its name; anything else is refused."""
     if name in _GONE:
@@ -256,16 +264,11 @@ def named_class(name: str) -> type:
 
 def save(estimator: Any, path: str | os.PathLike, *, overwrite: bool = False) -> None:
     """Write a fitted estimator to a file; see `Estimator.save`."""
-    from safetensors.numpy import save as to_bytes
-
     target = Path(path)
     if target.exists() and not overwrite:
         raise FileExistsError(f"save: {target} exists; give another name, or overwrite=True.")
     writer = _Writer()
-    content = {"estimator": writer.estimator(estimator), "written_by": __version__}
-    text = json.dumps(content, sort_keys=True)
-    header = {"format": f"metaprior {FORMAT}", "content": text, "sha256": _digest(text, writer.arrays)}
-    write_atomically(target, to_bytes(writer.arrays, metadata=header))
+    _write(target, {"estimator": writer.estimator(estimator)}, writer.arrays)
 
 
 def load(path: str | os.PathLike) -> Any:
@@ -277,13 +280,81 @@ def load(path: str | os.PathLike) -> Any:
         A file written by `save`. It may come from a stranger: reading runs no code of the file's.
     """
     source = Path(path)
+    writer, content, arrays = _opened(source)
+    kind, state = _kind_and_state(content)
+    if state is not None:
+        raise ValueError(f"load: expected the file of an estimator; {source} holds a state of kind {kind!r}.")
+    with _explained(source, writer):
+        return _Reader(arrays)._estimator(content["estimator"])
+
+
+def save_state(path: str | os.PathLike, kind: str, state: dict[str, Any]) -> None:
+    """Write a state to a file, atomically and in place of the one that is there.
+
+    Parameters
+    ----------
+    path : str or path
+    kind : str
+        The kind that `load_state` will ask for.
+    state : dict
+        Numbers, texts, arrays, estimators and other parts of this library, and lists, tuples and dicts of them.
+    """
+    writer = _Writer()
+    _write(Path(path), {"kind": kind, "state": writer.plain(state)}, writer.arrays)
+
+
+def load_state(path: str | os.PathLike, kind: str) -> dict[str, Any]:
+    """Return the state that `save_state` wrote; reading runs no code of the file's."""
+    source = Path(path)
+    writer, content, arrays = _opened(source)
+    found, state = _kind_and_state(content)
+    if found != kind:
+        raise ValueError(f"load: expected a file of kind {kind!r}; {source} is one of {found!r}.")
+    with _explained(source, writer):
+        return _Reader(arrays).value(state)
+
+
+def origin(path: str | os.PathLike) -> dict[str, Any]:
+    """Return the format of a file that can be loaded, and the version of the library that wrote it."""
+    source = Path(path)
+    return {"format": _format(_read(source)[0]), "written_by": _opened(source)[0]}
+
+
+def _kind_and_state(content: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
+    """Return what a file holds: the kind of a state and the state, or the class of an estimator and no state."""
+    if "state" in content:
+        return content["kind"], content["state"]
+    held = content["estimator"]
+    if held["class"] in STATE_RECORDS:
+        return held["params"]["kind"], {"dict": held["state"]}
+    return held["class"].partition(":")[2], None
+
+
+def _write(target: Path, content: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    from safetensors.numpy import save as to_bytes
+
+    text = json.dumps({**content, "written_by": __version__}, sort_keys=True)
+    header = {"format": f"metaprior {FORMAT}", "content": text, "sha256": _digest(text, arrays)}
+    write_atomically(target, to_bytes(arrays, metadata=header))
+
+
+def _opened(source: Path) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
+    """Return which version wrote a file, its content as plain things, and its arrays."""
     header, arrays = _read(source)
     if header.get("sha256") != _digest(header["content"], arrays):
         raise ValueError(f"load: {source} was altered after it was written (its digest differs); get another copy.")
-    writer = "of a version that it does not name"
+    with _explained(source, "of a version that it does not name"):
+        content = json.loads(header["content"])
+        if _format(header) == 1:
+            return FIRST_VERSION, {"estimator": content}, arrays
+        return str(content["written_by"]), content, arrays
+
+
+@contextlib.contextmanager
+def _explained(source: Path, writer: str) -> Iterator[None]:
+    """Say which version wrote a file where its content is not understood."""
     try:
-        writer, content = _opened(header)
-        return _Reader(arrays)._estimator(content)
+        yield
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
             f"load: {source} was written by metaprior {writer} and holds what {__version__}, the version here, does "
@@ -291,22 +362,10 @@ def load(path: str | os.PathLike) -> Any:
         ) from error
 
 
-def origin(path: str | os.PathLike) -> dict[str, Any]:
-    """Return the format of a file that can be loaded, and the version of the library that wrote it."""
-    header, _ = _read(Path(path))
-    return {"format": _format(header), "written_by": _opened(header)[0]}
-
-
 def _format(header: dict[str, str]) -> int:
     """Return the version of the format, 0 where the file is of another kind."""
     kind, _, version = header.get("format", "").partition(" ")
     return int(version) if kind == "metaprior" and version.isdigit() else 0
-
-
-def _opened(header: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    """Return which version wrote the file, and the estimator as plain things."""
-    content = json.loads(header["content"])
-    return (FIRST_VERSION, content) if _format(header) == 1 else (str(content["written_by"]), content["estimator"])
 
 
 def _read(source: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
@@ -338,34 +397,3 @@ def _digest(text: str, arrays: dict[str, np.ndarray]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-def write_atomically(target: Path, content: bytes) -> None:
-    """Write to a temporary file beside the target, flush it to the disk and rename it."""
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise OSError(error.errno, f"save: cannot write in the folder {target.parent} ({error.strerror})") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-    with contextlib.suppress(OSError):  # not every system lets a folder be flushed
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

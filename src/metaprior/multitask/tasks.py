@@ -1,56 +1,57 @@
-"""Tasks before training: checked and brought to units by an ordinary estimator of one task, then put side by side.
+"""Tasks before training: each prepared by an ordinary estimator of one task, then put side by side.
 
 In one table a task's columns stand beside the next one's; where a task has fewer rows than the longest its targets
 are NaN: not observed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
+from sklearn.base import clone
 
-from metaprior.estimators.base import Problem
 from metaprior.estimators.checks import is_whole
-from metaprior.estimators.metagp import MetaGPEstimator
+from metaprior.estimators.fit import InputScaling, PreparedFit, method_of
+from metaprior.estimators.metagp_method import MetaGPMethod
+from metaprior.estimators.method import Problem
 from metaprior.model import Model
 from metaprior.multitask.output import TasksOutput
+from metaprior.output_layer import InducingRows, PseudoObservations
 from metaprior.weights.multitask import MultiTask
 
 #: A task's name.
 Name = str | int
 
 
-@dataclass
-class Task:
-    """The estimator that will answer for a task, and what is to be fitted."""
-
-    estimator: MetaGPEstimator
-    problem: Problem
-
-    @classmethod
-    def opened(cls, estimator: MetaGPEstimator, X: Any, y: Any) -> "Task":
-        """Check the data of a task; its inputs are in no units yet."""
-        x, targets, likelihood, num_functions = estimator._taken(X, y)
-        return cls(estimator, Problem(x, x, targets, likelihood, num_functions))
-
-    def in_units(self, offset: np.ndarray, scale: np.ndarray) -> None:
-        """Take the units of the inputs, which all tasks share."""
-        self.estimator.x_offset_, self.estimator.x_scale_ = offset, scale
-        self.problem = self.problem._replace(x_unit=self.estimator._in_units(self.problem.x))
+def rescaled(task: PreparedFit, scaling: InputScaling) -> PreparedFit:
+    """Return a task whose inputs are standardised as those of all tasks are."""
+    problem = task.problem._replace(x_unit=scaling(task.problem.x), x_scale=scaling.scale)
+    return task._replace(problem=problem, scaling=scaling)
 
 
-def started_alike(starter: MetaGPEstimator, tasks: Sequence[Task], seed: int) -> list[Model]:
-    """Return the tasks' models with the same unit latents, and with the regime and inducing rows of the longest."""
-    starter.x_scale_ = tasks[0].estimator.x_scale_
-    longest = max((task.problem for task in tasks), key=lambda problem: len(problem.x))
-    starter.output_layer = starter._regime(len(longest.x), longest.num_functions)
-    points = getattr(starter._started(longest, seed).output, "points", None)
-    if points is not None:
-        starter.n_inducing_rows = len(points)
-    rng, least = np.random.default_rng([seed, 3]), 0 if points is None else len(points)
-    return [starter._started(_lengthened(task.problem, least, rng), seed) for task in tasks]
+def metagp_of_one(single: Any) -> MetaGPMethod:
+    """Return the method of the estimator of one task."""
+    method = method_of(single)
+    assert isinstance(method, MetaGPMethod)
+    return method
+
+
+def started_alike(single: Any, problems: Sequence[Problem], seed: int) -> tuple[MetaGPMethod, list[Model]]:
+    """Return a method, and the tasks' models with the same unit latents; `single` is an estimator of one task.
+
+    All have the regime and the number of inducing rows of the longest task.
+    """
+    method = metagp_of_one(single)
+    longest = max(problems, key=lambda problem: problem.num_rows)
+    changed: dict[str, Any] = {"output_layer": method.regime(longest)}
+    output = metagp_of_one(clone(single).set_params(**changed)).initial_model(longest, seed).output
+    points = output.points if isinstance(output, InducingRows | PseudoObservations) else ()
+    if len(points):
+        changed["n_inducing_rows"] = len(points)
+    starter = metagp_of_one(clone(single).set_params(**changed))
+    rng = np.random.default_rng([seed, 3])
+    return method, [starter.initial_model(_lengthened(problem, len(points), rng), seed) for problem in problems]
 
 
 def _lengthened(problem: Problem, num_rows: int, rng: np.random.Generator) -> Problem:
@@ -71,9 +72,8 @@ def together(models: Sequence[Model]) -> Model:
     )
 
 
-def side_by_side(tasks: Sequence[Task]) -> Problem:
+def side_by_side(problems: Sequence[Problem]) -> Problem:
     """Return the rows of all tasks in one table; NaN where a task has no more targets."""
-    problems = [task.problem for task in tasks]
     num_rows = max(len(problem.x) for problem in problems)
 
     def joined(parts: list[np.ndarray], filler: float = 0.0) -> np.ndarray:

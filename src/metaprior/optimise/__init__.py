@@ -1,18 +1,8 @@
-"""Bayesian optimisation: find the lowest point of an expensive function on a box, a question at a time."""
+"""Moved to `metaprior.decisions.optimise`; this path goes with the next release."""
 
-from metaprior.optimise.acquisition import ACQUISITIONS
-from metaprior.optimise.box import Box
-from metaprior.optimise.optimiser import Optimiser, default_surrogate, minimise
+from metaprior.decisions.old_paths import moved
 from metaprior.optimise.problems import BRANIN, HARTMANN6, RIPPLES, Objective
 
-__all__ = [
-    "ACQUISITIONS",
-    "BRANIN",
-    "HARTMANN6",
-    "RIPPLES",
-    "Box",
-    "Objective",
-    "Optimiser",
-    "default_surrogate",
-    "minimise",
-]
+__all__ = ["BRANIN", "HARTMANN6", "RIPPLES", "Objective"]
+
+__getattr__ = moved(__name__, "metaprior.decisions.optimise")

@@ -1,4 +1,4 @@
-"""Tables in, tables out: files, columns as numbers, and (in `model.py`) an estimator that remembers its columns."""
+"""Read and write tables, turn their columns into numbers, and (in `model.py`) keep an estimator with its columns."""
 
 from metaprior.tables.errors import TableError
 from metaprior.tables.files import CSVForm, read_table, write_table

@@ -1,7 +1,8 @@
-"""Columns of a table as numbers: what each kind of column learns from the training table, and how it encodes another.
+"""The kinds of columns: what each learns from the training table, and how it encodes another table as numbers.
 
-A number stays a number, a yes or no becomes 1 or 0, a category becomes one column of 0 and 1 for every value that was
-seen, a date becomes days since the first of the training table. What fills a gap is learned too, where that was asked.
+A number stays a number. True and false become 1 and 0. A category becomes one column of 0 and 1 for every value that
+was seen. A date becomes days since the first date of the training table. If imputation was asked for, each column also
+learns what fills its missing values.
 """
 
 from collections.abc import Callable
@@ -15,22 +16,22 @@ from metaprior.tables.files import pandas
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What a text says that is true or false, in small letters.
+#: Lower-case texts that mean true or false.
 FLAGS = {"true": 1.0, "false": 0.0}
-#: Values of a category that an error shows.
+#: How many values of a category an error message shows.
 SHOWN = 10
 
 
-# --- what is in the cells -------------------------------------------------------------
+# --- reading cells --------------------------------------------------------------------
 
 
 def missing(series: "pd.Series") -> np.ndarray:
-    """Return which cells are empty."""
+    """Return a mask of the empty cells."""
     return series.isna().to_numpy(dtype=bool)
 
 
 def texts(series: "pd.Series") -> np.ndarray:
-    """Return the cells as texts, None where they are empty."""
+    """Return the cells as strings, and None for empty cells."""
     gaps = missing(series)
     found = np.empty(len(series), object)
     found[~gaps] = [_text(value) for value in series[~gaps]]
@@ -38,13 +39,13 @@ def texts(series: "pd.Series") -> np.ndarray:
 
 
 def _text(value: Any) -> str:
-    """Return a value as a CSV file would hold it: 2.0 as 2."""
+    """Return a value as it would be written in a CSV file: 2.0 as 2."""
     whole = isinstance(value, float | np.floating) and float(value).is_integer()
     return str(int(value)) if whole else str(value).strip()
 
 
 def numbers(series: "pd.Series") -> np.ndarray:
-    """Return the cells as finite numbers, NaN where they are empty."""
+    """Return the cells as finite numbers, and NaN for empty cells."""
     pd = pandas()
     if pd.api.types.is_numeric_dtype(series.dtype):
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -60,14 +61,14 @@ def numbers(series: "pd.Series") -> np.ndarray:
 
 
 def _hint(value: str) -> str:
-    """Return what a text that is no number might be."""
+    """Return a hint about what a text that is not a number might be."""
     if value.replace(",", ".", 1).replace(".", "", 1).lstrip("-").isdigit() and "," in value:
-        return " (with --decimal , it is one)"
-    return " (if it stands for a missing value, say so: --missing)" if len(value) <= 4 else ""
+        return " (it is a number with --decimal ,)"
+    return " (if it stands for a missing value, name it with --missing)" if len(value) <= 4 else ""
 
 
 def flags(series: "pd.Series") -> np.ndarray:
-    """Return 1 for true, 0 for false, NaN where the cell is empty."""
+    """Return 1 for true, 0 for false, and NaN for empty cells."""
     known = {**FLAGS, "1": 1.0, "0": 0.0}
     found = texts(series)
     values = np.array([np.nan if text is None else known.get(text.lower(), np.inf) for text in found], np.float64)
@@ -79,7 +80,7 @@ def flags(series: "pd.Series") -> np.ndarray:
 
 
 def moments(series: "pd.Series", form: str | None) -> "pd.Series":
-    """Return the cells as moments in UTC; without a form they must be dates as ISO 8601 writes them."""
+    """Return the cells as timestamps in UTC. Without a format they must be written as in ISO 8601."""
     pd = pandas()
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         return pd.to_datetime(series, utc=True).reset_index(drop=True)
@@ -88,32 +89,32 @@ def moments(series: "pd.Series", form: str | None) -> "pd.Series":
     wrong = np.where(~missing(series) & missing(values))[0]
     if len(wrong):
         name, value = str(series.name), found[wrong[0]]
-        expected = f"a date as {form}" if form else "a date as 2024-01-31 or 2024-01-31T12:30"
-        advice = "" if form else f"; say how dates are written: --date '{name}:%d.%m.%Y'"
+        expected = f"a date written as {form if form else '2024-01-31 or 2024-01-31T12:30'}"
+        advice = "" if form else f"; say how dates are written, for instance --date '{name}:%d.%m.%Y'"
         raise TableError.at(wrong[0], name, f"expected {expected}; got {value!r}{advice}.", value)
     return values
 
 
-# --- what fills a gap -----------------------------------------------------------------
+# --- missing values -------------------------------------------------------------------
 
 
 def most_frequent(values: np.ndarray) -> Any:
-    """Return the value that occurs most often, the first in order among equals."""
+    """Return the most frequent value; of several, the first in sorted order."""
     found, counts = np.unique(values, return_counts=True)
     return found[np.argmax(counts)]
 
 
-#: How a gap among numbers can be filled.
+#: The ways to fill missing numbers.
 FILLS: dict[str, Callable[[np.ndarray], Any]] = {"mean": np.mean, "median": np.median, "most-frequent": most_frequent}
 
 
 def learned_fill(values: np.ndarray, impute: str | None) -> float | None:
-    """Return what fills gaps among these numbers, if that was asked."""
+    """Return the number that fills missing values, or None if imputation was not asked for."""
     return None if impute is None else float(FILLS[impute](values[~np.isnan(values)]))
 
 
 def filled(name: str, values: np.ndarray, fill: float | None) -> np.ndarray:
-    """Return numbers with their gaps filled, or say where the first gap is."""
+    """Return the numbers with missing values filled; raise an error at the first one if nothing fills it."""
     gaps = np.isnan(values)
     if not gaps.any():
         return values
@@ -123,8 +124,8 @@ def filled(name: str, values: np.ndarray, fill: float | None) -> np.ndarray:
 
 
 def gap_error(name: str, gaps: np.ndarray) -> TableError:
-    """Return the error of a column with gaps."""
-    others = f" ({int(gaps.sum())} values of this column are)" if gaps.sum() > 1 else ""
+    """Return the error for a column with missing values."""
+    others = f" ({int(gaps.sum())} values of this column are missing)" if gaps.sum() > 1 else ""
     return TableError.at(
         int(np.argmax(gaps)),
         name,
@@ -132,11 +133,11 @@ def gap_error(name: str, gaps: np.ndarray) -> TableError:
     )
 
 
-# --- the kinds ------------------------------------------------------------------------
+# --- kinds of columns -----------------------------------------------------------------
 
 
 class Number(NamedTuple):
-    """A number, with its range in the training table."""
+    """A column of numbers, with their range in the training table."""
 
     name: str
     low: float
@@ -145,49 +146,49 @@ class Number(NamedTuple):
 
     @classmethod
     def learned(cls, series: "pd.Series", impute: str | None) -> "Number":
-        """Learn the range and what fills a gap."""
+        """Learn the range, and what fills missing values."""
         values = numbers(series)
         return cls(str(series.name), float(np.nanmin(values)), float(np.nanmax(values)), learned_fill(values, impute))
 
     def features(self) -> list[str]:
-        """Return the names of the numbers that it becomes."""
+        """Return the names of the features that the column becomes."""
         return [self.name]
 
     def encoded(self, series: "pd.Series", allow_unseen: bool) -> np.ndarray:
-        """Return the numbers, [N, 1]."""
+        """Return the numbers, of shape [N, 1]."""
         return filled(self.name, numbers(series), self.fill)[:, None]
 
     def described(self) -> str:
-        """Return what was learned, in words."""
+        """Return a short description of what was learned."""
         return f"number from {self.low:g} to {self.high:g}"
 
 
 class Flag(NamedTuple):
-    """True or false."""
+    """A column of true and false."""
 
     name: str
     fill: float | None
 
     @classmethod
     def learned(cls, series: "pd.Series", impute: str | None) -> "Flag":
-        """Learn what fills a gap: the more frequent of the two."""
+        """Learn what fills missing values: the more frequent of the two."""
         return cls(str(series.name), learned_fill(flags(series), impute and "most-frequent"))
 
     def features(self) -> list[str]:
-        """Return the names of the numbers that it becomes."""
+        """Return the names of the features that the column becomes."""
         return [self.name]
 
     def encoded(self, series: "pd.Series", allow_unseen: bool) -> np.ndarray:
-        """Return 1 for true and 0 for false, [N, 1]."""
+        """Return 1 for true and 0 for false, of shape [N, 1]."""
         return filled(self.name, flags(series), self.fill)[:, None]
 
     def described(self) -> str:
-        """Return what was learned, in words."""
+        """Return a short description of what was learned."""
         return "true or false"
 
 
 class Category(NamedTuple):
-    """One of several texts."""
+    """A column of categories."""
 
     name: str
     values: tuple[str, ...]
@@ -195,16 +196,16 @@ class Category(NamedTuple):
 
     @classmethod
     def learned(cls, series: "pd.Series", impute: str | None) -> "Category":
-        """Learn the values and what fills a gap: the most frequent."""
+        """Learn the values, and what fills missing ones: the most frequent."""
         found = texts(series)[~missing(series)]
         return cls(str(series.name), tuple(sorted(set(found))), str(most_frequent(found)) if impute else None)
 
     def features(self) -> list[str]:
-        """Return the names of the numbers that it becomes."""
+        """Return the names of the features that the column becomes."""
         return [f"{self.name}={value}" for value in self.values]
 
     def encoded(self, series: "pd.Series", allow_unseen: bool) -> np.ndarray:
-        """Return 0 and 1, [N, values]; all 0 for a value that was not seen, where that is allowed."""
+        """Return 0 and 1, of shape [N, values]; a value that was not seen becomes all 0, if that is allowed."""
         gaps, found = missing(series), texts(series)
         if gaps.any() and self.fill is None:
             raise gap_error(self.name, gaps)
@@ -213,17 +214,17 @@ class Category(NamedTuple):
         unseen = np.where(encoded.sum(axis=1) == 0)[0]
         if len(unseen) and not allow_unseen:
             value, known = found[unseen[0]], shown(self.values)
-            what = f"the category {value!r} was not in the training table, which has {known}; correct it, or allow it"
-            raise TableError.at(unseen[0], self.name, f"{what} as none of them: --allow-unseen.", value)
+            what = f"the category {value!r} was not in the training table, which has {known}; correct it, or"
+            raise TableError.at(unseen[0], self.name, f"{what} treat it as none of them with --allow-unseen.", value)
         return encoded
 
     def described(self) -> str:
-        """Return what was learned, in words."""
+        """Return a short description of what was learned."""
         return f"category: {shown(self.values)}"
 
 
 class Date(NamedTuple):
-    """A date, as days since the first of the training table."""
+    """A column of dates, encoded as days since the first date of the training table."""
 
     name: str
     form: str | None
@@ -233,17 +234,17 @@ class Date(NamedTuple):
 
     @classmethod
     def learned(cls, series: "pd.Series", impute: str | None, form: str | None = None) -> "Date":
-        """Learn the first date and what fills a gap."""
+        """Learn the first date, and what fills missing values."""
         found = moments(series, form)
         made = cls(str(series.name), form, found.min().isoformat(), found.max().isoformat(), None)
         return made._replace(fill=learned_fill(made._days(series), impute))
 
     def features(self) -> list[str]:
-        """Return the names of the numbers that it becomes."""
+        """Return the names of the features that the column becomes."""
         return [self.name]
 
     def encoded(self, series: "pd.Series", allow_unseen: bool) -> np.ndarray:
-        """Return days since the first, [N, 1]."""
+        """Return the days since the first date, of shape [N, 1]."""
         return filled(self.name, self._days(series), self.fill)[:, None]
 
     def _days(self, series: "pd.Series") -> np.ndarray:
@@ -252,7 +253,7 @@ class Date(NamedTuple):
         return (since / pd.Timedelta(days=1)).to_numpy(np.float64)
 
     def described(self) -> str:
-        """Return what was learned, in words."""
+        """Return a short description of what was learned."""
         first, last = (text.removesuffix("+00:00").removesuffix("T00:00:00") for text in (self.first, self.last))
         return f"date from {first} to {last}"
 
@@ -261,6 +262,6 @@ Column = Number | Flag | Category | Date
 
 
 def shown(values: tuple[str, ...]) -> str:
-    """Return values as a list, cut where it is long."""
+    """Return the values as a list for a message, cut if it is long."""
     more = f", ... ({len(values)} in all)" if len(values) > SHOWN else ""
     return ", ".join(repr(value) for value in values[:SHOWN]) + more

@@ -1,12 +1,13 @@
-"""What is wrong with a table, in words and as fields for programs."""
+"""The error that says what is wrong with a table, as text and as fields for programs."""
 
 from typing import Any
 
 
 class TableError(ValueError):
-    """A table is not as it must be; where one cell is at fault, its row, column and value are known.
+    """A table cannot be used as it is.
 
-    Rows are counted from 1, the header not among them.
+    Where a single cell is at fault, `row`, `column` and `value` describe it. Rows are counted from 1, without the
+    header.
     """
 
     def __init__(self, message: str, *, row: int | None = None, column: str | None = None, value: Any = None) -> None:
@@ -15,10 +16,10 @@ class TableError(ValueError):
 
     @classmethod
     def at(cls, index: int, column: str, what: str, value: Any = None) -> "TableError":
-        """Return an error that begins with its place; `index` counts from 0."""
+        """Return an error whose message begins with the row and column of a cell; `index` counts from 0."""
         return cls(f"row {index + 1}, column {column!r}: {what}", row=index + 1, column=column, value=value)
 
     def fields(self) -> dict[str, Any]:
-        """Return what is known of the place."""
+        """Return the row, column and value, as far as they are known."""
         found = {"row": self.row, "column": self.column, "value": self.value}
         return {name: value for name, value in found.items() if value is not None}

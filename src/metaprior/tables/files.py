@@ -1,7 +1,7 @@
-"""Tables in files: CSV and Parquet, to data frames and back.
+"""Read tables from CSV and Parquet files, and write them.
 
-Nothing is guessed in silence: a file whose rows do not fit its header, whose columns share a name or whose bytes are
-not in the encoding that was said is refused, in words that say what to do.
+Nothing is guessed silently. A file is rejected if its rows do not fit its header, if two columns have the same name, or
+if it is not in the given encoding. The error says what to do.
 """
 
 import io
@@ -16,28 +16,28 @@ from metaprior.tables.errors import TableError
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Texts of a CSV file that mean a missing value, besides nothing at all.
+#: Texts in a CSV file that mean a missing value, as an empty field does.
 MISSING = ("NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
-#: How a file begins that is no CSV file.
+#: The first bytes of files that are not CSV.
 PARQUET, ZIP = b"PAR1", b"PK\x03\x04"
 PARQUET_SUFFIXES = (".parquet", ".pq")
-#: The name of the standard input.
+#: The name that stands for the standard input.
 STDIN = "-"
 
 
 class CSVForm(NamedTuple):
-    """How a CSV file is written; a Parquet file says so itself.
+    """How a CSV file is written. A Parquet file describes itself.
 
     Parameters
     ----------
     separator : str or None
-        Between fields; None is a tab for .tsv and .tab, else a comma.
+        What separates the fields. None is a tab for .tsv and .tab files, and a comma otherwise.
     decimal : str
-        Before the decimals of a number.
+        What stands before the decimals of a number.
     encoding : str
-        Of the text.
+        The encoding of the text.
     missing : tuple of str
-        Texts that mean a missing value, besides nothing at all.
+        Texts that mean a missing value, as an empty field does.
     """
 
     separator: str | None = None
@@ -50,7 +50,7 @@ USUAL_FORM = CSVForm()
 
 
 def pandas() -> Any:
-    """Return pandas, or say how to get it."""
+    """Return pandas; if it is not installed, raise an error that says how to install it."""
     try:
         import pandas
     except ImportError as error:
@@ -59,17 +59,17 @@ def pandas() -> Any:
 
 
 def read_table(path: str | Path, form: CSVForm = USUAL_FORM, *, text: Collection[str] = ()) -> "pd.DataFrame":
-    """Return the table of a CSV or Parquet file.
+    """Read a CSV or Parquet file into a data frame.
 
     Parameters
     ----------
     path : str or path
-        A Parquet file is known by its first bytes, anything else is taken for CSV; "-" is CSV from the standard input.
+        A Parquet file is recognised by its first bytes, and anything else is read as CSV. "-" is the standard input.
     form : CSVForm
         How a CSV file is written.
     text : collection of str
-        Columns of a CSV file that are kept as they are written, so that "007" stays "007". Others become numbers or
-        booleans where all their values are.
+        Columns of a CSV file that are read as text, so that "007" stays "007". Other columns become numbers or
+        booleans if all their values are.
     """
     source: Any = Path(path)
     if str(path) == STDIN:
@@ -78,31 +78,31 @@ def read_table(path: str | Path, form: CSVForm = USUAL_FORM, *, text: Collection
         raise FileNotFoundError(f"{path} is a folder, not a file." if source.is_dir() else f"there is no file {path}.")
     beginning = _beginning(source)
     if beginning == ZIP and source.suffix != ".zip":
-        raise TableError(f"{path} is no CSV file but a zip archive or an Excel workbook; export the sheet as CSV.")
+        raise TableError(f"{path} is not a CSV file but a zip archive or an Excel workbook; export the sheet as CSV.")
     frame = _parquet(source) if beginning == PARQUET else _csv(source, str(path), form, text)
     if not len(frame):
-        raise TableError(f"{path} has a header and no rows; expected at least one row.")
+        raise TableError(f"{path} has a header but no rows; expected at least one row.")
     return frame
 
 
 def write_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = False) -> None:
-    """Write a table to a Parquet file (.parquet, .pq) or a CSV file (any other name), atomically."""
+    """Write a table atomically, as Parquet if the name ends in .parquet or .pq, and as CSV otherwise."""
     from metaprior.io.saving import write_atomically
 
     target = Path(path)
     if target.exists() and not overwrite:
-        raise FileExistsError(f"{target} exists; give another name, or allow it to be overwritten.")
+        raise FileExistsError(f"{target} exists; give another name, or pass overwrite=True.")
     content = _to_parquet(frame) if is_parquet(target) else csv_text(frame, _separator(str(path), None)).encode()
     write_atomically(target, content)
 
 
 def csv_text(frame: "pd.DataFrame", separator: str = ",") -> str:
-    """Return a table as CSV; numbers with all their digits."""
+    """Return a table as CSV text, with all digits of the numbers."""
     return frame.to_csv(index=False, sep=separator, lineterminator="\n")
 
 
 def is_parquet(path: str | Path) -> bool:
-    """Return whether a file's name is that of a Parquet file."""
+    """Return whether the name of a file is that of a Parquet file."""
     return Path(path).suffix.lower() in PARQUET_SUFFIXES
 
 
@@ -122,7 +122,7 @@ def _parquet(source: Path) -> "pd.DataFrame":
     except ImportError as error:
         raise _no_pyarrow() from error
     except (ValueError, OSError) as error:
-        raise TableError(f"{source} is no Parquet file, or is not complete ({error}).") from error
+        raise TableError(f"{source} is not a Parquet file, or is incomplete ({error}).") from error
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index()
     frame.columns = [str(name) for name in frame.columns]
@@ -175,7 +175,7 @@ def _csv(source: Any, name: str, form: CSVForm, text: Collection[str]) -> "pd.Da
 
 
 def _parsed(source: Any, name: str, **options: Any) -> "pd.DataFrame":
-    """Let pandas read; say in plain words what it does not like."""
+    """Read with pandas, and turn its errors into plain messages."""
     pd = pandas()
     if isinstance(source, io.BytesIO):
         source.seek(0)
@@ -187,8 +187,8 @@ def _parsed(source: Any, name: str, **options: Any) -> "pd.DataFrame":
         raise TableError(f"{name} is empty; expected a header and rows.") from error
     except UnicodeError as error:
         raise TableError(
-            f"{name} is not written in {options['encoding']} ({error}); say its encoding: --encoding cp1252, latin-1, "
-            "utf-16 or another."
+            f"{name} is not encoded in {options['encoding']} ({error}); name its encoding, for instance "
+            "--encoding cp1252, latin-1 or utf-16."
         ) from error
     except pd.errors.ParserWarning as error:
         raise TableError(
@@ -200,7 +200,7 @@ def _parsed(source: Any, name: str, **options: Any) -> "pd.DataFrame":
 
 
 def _exact() -> dict[str, str]:
-    """Return what makes pandas read numbers to the last bit; from 3.1 on it does so unasked."""
+    """Return the option with which pandas reads numbers exactly; from version 3.1 on that is its default."""
     major, minor = (int(part) for part in pandas().__version__.split(".")[:2])
     return {"float_precision": "round_trip"} if (major, minor) < (3, 1) else {}
 
@@ -218,7 +218,7 @@ def _check_names(name: str, header: list[str]) -> None:
 
 
 def _check_separated(name: str, header: list[str], separator: str) -> None:
-    """Say so where a header of one field looks like many."""
+    """Raise an error if a header of one field looks like several fields."""
     others = [
         other for other in (";", "\t", "|", ",") if other != separator and len(header) == 1 and other in header[0]
     ]
@@ -226,12 +226,12 @@ def _check_separated(name: str, header: list[str], separator: str) -> None:
         shown = "tab" if others[0] == "\t" else f"'{others[0]}'"
         raise TableError(
             f"{name} has a single column, {header[0]!r}, when fields are separated by {separator!r}; "
-            f"say what separates them: --separator {shown}."
+            f"name what separates them with --separator {shown}."
         )
 
 
 def _without_unnamed(frame: "pd.DataFrame", header: list[str]) -> "pd.DataFrame":
-    """Return the table without columns that have no name (a saved index, a separator at the end of lines)."""
+    """Drop columns without a name (a saved index, or a separator at the end of each line)."""
     unnamed = [number for number, item in enumerate(header) if not item]
     if unnamed:
         places = ", ".join(str(number + 1) for number in unnamed)

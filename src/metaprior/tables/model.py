@@ -1,4 +1,4 @@
-"""A fitted estimator with the form of its table: what reads a table of that form and answers with another."""
+"""A fitted estimator together with the schema of its table: it takes data frames and returns data frames."""
 
 import os
 import warnings
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class TableModel:
-    """A fitted estimator and the form of the table that it was fitted to; `metaprior.load` gives it back.
+    """A fitted estimator and the schema of the table that it was fitted to. `metaprior.load` restores it.
 
     Parameters
     ----------
     estimator : estimator of this library
-        Fitted to the numbers that `schema` makes of the training table.
+        Fitted to the training table as `schema` encodes it.
     schema : Schema
-        What the columns are.
+        What the columns contain.
     summary : dict
-        How the fit went, in plain things.
+        How the fit went, in plain values.
     """
 
     estimator: Any
@@ -41,17 +41,17 @@ class TableModel:
     summary: dict[str, Any]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return what the constructor takes."""
+        """Return the arguments of the constructor."""
         return {"estimator": self.estimator, "schema": self.schema, "summary": self.summary}
 
     def _saved_state(self) -> dict[str, Any]:
         return {}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """There is nothing beyond the parameters."""
+        """Do nothing: there is no state beyond the parameters."""
 
     def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
-        """Write all of it to one file, as an estimator does."""
+        """Write the estimator and the schema to one file, as `save` of an estimator does."""
         save(self, path, overwrite=overwrite)
 
     def predict_distribution(self, frame: "pd.DataFrame", *, allow_unseen: bool = False) -> "Predictive":
@@ -66,25 +66,25 @@ class TableModel:
         keep: Sequence[str] = (),
         allow_unseen: bool = False,
     ) -> "pd.DataFrame":
-        """Return a table of predictions, a row for every row.
+        """Return a table of predictions with one row per row of `frame`.
 
         Parameters
         ----------
         frame : DataFrame
-            A table with the columns of the training table, in any order.
+            A table with the input columns of the training table, in any order.
         intervals : sequence of float
-            Levels of central intervals (regression).
+            The levels of the central intervals (regression).
         keep : sequence of str
-            Columns of the table that are carried over.
+            Columns of the table that are copied to the predictions.
         allow_unseen : bool
-            Whether a category may have a value that the training table had not.
+            Whether a category may have a value that was not in the training table.
 
         Returns
         -------
         DataFrame
-            Regression: `mean`, `std`, `epistemic_std` (the part that more data would remove), and for every interval
-            its ends, as `low_95` and `high_95`. Classification: `class`, `p_<class>` for every class, `entropy` and
-            `mutual_information` (in nats; the part of the entropy that more data would remove).
+            For regression: `mean`, `std`, `epistemic_std` (the part that more data would remove), and the two ends of
+            every interval, such as `low_95` and `high_95`. For classification: `class`, `p_<class>` for every class,
+            `entropy` and `mutual_information` (the part of the entropy that more data would remove), both in nats.
         """
         absent = [name for name in keep if name not in frame.columns]
         if absent:
@@ -95,7 +95,7 @@ class TableModel:
         found = self._classes(predicted) if predicted.is_classification else _numbers(predicted, intervals)
         clash = [name for name in keep if name in found]
         if clash:
-            raise TableError(f"column {clash[0]!r} cannot be carried over: the predictions have one of that name.")
+            raise TableError(f"column {clash[0]!r} cannot be carried over: the predictions have a column of that name.")
         return pandas().DataFrame({**{name: frame[name].to_numpy() for name in keep}, **found})
 
     def _classes(self, predicted: "Predictive") -> dict[str, np.ndarray]:
@@ -108,7 +108,7 @@ class TableModel:
         }
 
     def scores(self, frame: "pd.DataFrame", *, allow_unseen: bool = False) -> dict[str, float]:
-        """Return what the predictions at the rows of a table with known targets are worth; see `metrics.scores`."""
+        """Score the predictions for a table whose targets are known; see `metrics.scores`."""
         target = self.schema.target
         if target.name not in frame.columns:
             hint = nearest(target.name, list(frame.columns))

@@ -1,4 +1,4 @@
-"""The form of a table: the columns that a model reads, what each is, and the one it predicts; learned once and kept."""
+"""The schema of a table: which columns a model reads, what each contains, and which one it predicts."""
 
 import datetime
 import decimal
@@ -18,27 +18,27 @@ from metaprior.tables.target import Target
 if TYPE_CHECKING:
     import pandas as pd
 
-#: More different texts than this are taken for categories only where that was asked.
+#: A column with more different texts than this is a category only if that is asked for.
 MOST_CATEGORIES = 50
-#: A date that needs no explanation.
+#: Dates that are recognised without being named.
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
-#: What a cell may hold.
+#: The types that a cell may have.
 KNOWN = (str, bool, int, float, decimal.Decimal, datetime.date, np.generic)
 
 
 class Schema(NamedTuple):
-    """The columns that are read, the one that is predicted, and those that were left out."""
+    """The columns that are read, the column that is predicted, and the columns that are left out."""
 
     columns: tuple[Column, ...]
     target: Target
     ignored: tuple[str, ...]
 
     def features(self) -> list[str]:
-        """Return the names of the numbers that a row becomes."""
+        """Return the names of the features that a row becomes."""
         return [feature for column in self.columns for feature in column.features()]
 
     def places(self, name: str) -> list[int]:
-        """Return where among the features a column stands."""
+        """Return the positions of a column among the features."""
         start = 0
         for column in self.columns:
             width = len(column.features())
@@ -50,18 +50,18 @@ class Schema(NamedTuple):
         )
 
     def text_columns(self) -> list[str]:
-        """Return the columns of a CSV file that must be read as they are written."""
+        """Return the columns of a CSV file that must be read as text."""
         kept = [column.name for column in self.columns if isinstance(column, Category | Date)]
         return [*kept, self.target.name] if self.target.kind == "text" else kept
 
     def encoded(self, frame: "pd.DataFrame", *, allow_unseen: bool = False) -> np.ndarray:
-        """Return a table as numbers, [N, features]; columns are found by name, in any order.
+        """Return a table as numbers, of shape [N, features]. Columns are found by name, in any order.
 
         Parameters
         ----------
         frame : DataFrame
         allow_unseen : bool
-            Whether a category may have a value that the training table had not.
+            Whether a category may have a value that was not in the training table.
         """
         absent = [column.name for column in self.columns if column.name not in frame.columns]
         if absent:
@@ -75,7 +75,7 @@ class Schema(NamedTuple):
         return np.concatenate([c.encoded(frame[c.name], allow_unseen) for c in self.columns], axis=1)
 
     def extra(self, frame: "pd.DataFrame", expected: Sequence[str] = ()) -> list[str]:
-        """Return the columns of a table that the model neither reads nor knows to leave out."""
+        """Return the columns of a table that the model does not know."""
         known = {*(column.name for column in self.columns), self.target.name, *self.ignored, *expected}
         return [name for name in frame.columns if name not in known]
 
@@ -96,7 +96,7 @@ def learned_schema(
     dates: Mapping[str, str | None] | None = None,
     impute: str | None = None,
 ) -> Schema:
-    """Look at a training table and decide what every column is.
+    """Learn the schema of a training table: decide what every column contains.
 
     Parameters
     ----------
@@ -104,13 +104,13 @@ def learned_schema(
     target : str
         The column to predict.
     task : {"regression", "classification"}, default=None
-        None: see `Target.learned`.
+        None decides by the values, as `Target.learned` describes.
     ignore, categorical : sequence of str
-        Columns to leave out; columns that are categories, whatever they look like.
+        Columns to leave out, and columns that are categories whatever they contain.
     dates : mapping from str to str or None
-        Columns that are dates, each with the form they are written in (as for `strptime`); None is ISO 8601.
+        Columns that are dates, each with its format (as for `strptime`). None is ISO 8601.
     impute : {"mean", "median", "most-frequent"}, default=None
-        How gaps are filled (in categories always by the most frequent value); None: a gap is an error.
+        How missing values are filled. Categories always take their most frequent value. None raises an error.
     """
     dates = dates or {}
     for name in (target, *ignore, *categorical, *dates):
@@ -125,7 +125,7 @@ def learned_schema(
     constant = [name for name in names if _is_constant(frame[name])]
     if constant:
         told = ", ".join(map(repr, constant))
-        warnings.warn(f"left out, as all rows have the same value: {told}.", UserWarning, stacklevel=2)
+        warnings.warn(f"columns with the same value in all rows are left out: {told}.", UserWarning, stacklevel=2)
     columns = tuple(_learned(frame[n], categorical, dates, impute) for n in names if n not in constant)
     if not columns:
         raise TableError(f"no column is left to predict {target!r} from; expected at least one that varies.")
@@ -133,14 +133,14 @@ def learned_schema(
 
 
 def _is_constant(series: "pd.Series") -> bool:
-    """Return whether all cells are the same; an error where they hold nothing, or nothing that is known."""
+    """Return whether all cells are equal; raise an error if they are empty or of an unknown type."""
     name, filled = str(series.name), series[~missing(series)]
     if not len(filled):
-        raise TableError(f"column {name!r} is empty; leave it out: --ignore {name}.", column=name)
+        raise TableError(f"column {name!r} is empty; leave it out with --ignore {name}.", column=name)
     example = filled.iloc[0]
     if not isinstance(example, KNOWN) or isinstance(example, datetime.timedelta | np.timedelta64):
         raise TableError(
-            f"column {name!r} holds values such as {example!r}; expected numbers, texts, true or false, or dates.",
+            f"column {name!r} contains values such as {example!r}; expected numbers, texts, true or false, or dates.",
             column=name,
         )
     return len(filled) == len(series) and filled.nunique() == 1
@@ -149,7 +149,7 @@ def _is_constant(series: "pd.Series") -> bool:
 def _learned(
     series: "pd.Series", categorical: Sequence[str], dates: Mapping[str, str | None], impute: str | None
 ) -> Column:
-    """Return what a column is."""
+    """Learn one column."""
     pd, name = pandas(), str(series.name)
     kind: Any = _kind_of_text
     if name in dates:
@@ -168,7 +168,7 @@ def _learned(
 
 
 def _complete(column: Column, series: "pd.Series") -> Column:
-    """Return the column, after an error if its training table has gaps that nothing fills."""
+    """Return the column; raise an error if the training table has missing values that nothing fills."""
     column.encoded(series, False)
     return column
 
@@ -181,10 +181,10 @@ def _kind_of_text(series: "pd.Series") -> type[Column]:
         return Flag
     numeric = pd.to_numeric(pd.Series(found, dtype=object), errors="coerce").notna().mean()
     if numeric > 0.5:
-        numbers(series)  # an error at the first that is none
+        numbers(series)  # raises an error at the first cell that is not a number
         return Number
     if all(ISO_DATE.fullmatch(text) for text in distinct):
-        warnings.warn(f"column {name!r} is taken for dates, as days since the first.", UserWarning, stacklevel=5)
+        warnings.warn(f"column {name!r} is read as dates, in days since the first.", UserWarning, stacklevel=5)
         return Date
     if len(distinct) > MOST_CATEGORIES:
         raise TableError(
@@ -196,7 +196,7 @@ def _kind_of_text(series: "pd.Series") -> type[Column]:
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """Return a question that names the column that was perhaps meant, or nothing."""
+    """Return a hint that names the most similar column, or an empty text if none is similar."""
     folded = {other.casefold(): other for other in known}
     close = difflib.get_close_matches(name.casefold(), list(folded), 1)
-    return f" (is it {folded[close[0]]!r}?)" if close else ""
+    return f" (did you mean {folded[close[0]]!r}?)" if close else ""

@@ -1,4 +1,4 @@
-"""The column to predict: which task it asks for, and its values as numbers or classes."""
+"""The column to predict: regression or classification, and its values as numbers or class labels."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REGRESSION, CLASSIFICATION = TASKS = ("regression", "classification")
-#: Whole numbers are classes where there are at most so many, each in at least so many rows on average; two always are.
+#: Whole numbers are classes if there are at most this many, each with at least this many rows on average; two always
+#: are.
 MOST_NUMBERS, ROWS_A_NUMBER = 10, 10
-#: More different texts than this are no classes.
+#: A column with more different texts than this is not a column of classes.
 MOST_CLASSES = 100
 
 
 class Target(NamedTuple):
     """The column to predict.
 
-    `kind` is what its cells hold: "number", "whole" (numbers that name classes), "flag" or "text".
+    `kind` says what its cells contain: "number", "whole" (whole numbers that name classes), "flag" or "text".
     """
 
     name: str
@@ -30,10 +31,10 @@ class Target(NamedTuple):
 
     @classmethod
     def learned(cls, series: "pd.Series", task: str | None = None) -> "Target":
-        """Look at the values and decide, unless the task is given.
+        """Decide on the task from the values, unless it is given.
 
-        Text and true or false are classes. So are whole numbers, where there are two of them, or at most
-        `MOST_NUMBERS` with `ROWS_A_NUMBER` rows each on average. Any other number is a number.
+        Texts, and true and false, are classes. So are whole numbers if there are two of them, or at most
+        `MOST_NUMBERS` with `ROWS_A_NUMBER` rows each on average. Any other numbers make a regression.
         """
         name, kind = str(series.name), _kind(series)
         gaps = missing(series)
@@ -49,10 +50,14 @@ class Target(NamedTuple):
         return made
 
     def encoded(self, series: "pd.Series") -> np.ndarray:
-        """Return the values: numbers, or labels of classes."""
+        """Return the values as numbers, or as class labels."""
         gaps = missing(series)
         if gaps.any():
-            raise TableError.at(int(np.argmax(gaps)), self.name, "the value to compare with is missing.")
+            raise TableError.at(
+                int(np.argmax(gaps)),
+                self.name,
+                "the value to compare with is missing; fill it in or leave the row out.",
+            )
         if self.kind == "text":
             return texts(series).astype(str)
         if self.kind == "flag":
@@ -83,7 +88,9 @@ def _whole(name: str, values: np.ndarray) -> np.ndarray:
     wrong = np.where(values != np.floor(values))[0]
     if len(wrong):
         value = float(values[wrong[0]])
-        raise TableError.at(wrong[0], name, f"expected a class, a whole number or a text; got {value!r}.", value)
+        raise TableError.at(
+            wrong[0], name, f"expected a class, which is a whole number or a text; got {value!r}.", value
+        )
     return values.astype(np.int64)
 
 
@@ -97,6 +104,6 @@ def _check_distinct(target: Target, values: np.ndarray) -> None:
     if target.task == CLASSIFICATION and len(distinct) > MOST_CLASSES:
         raise TableError(
             f"column {target.name!r}: {len(distinct)} different values are too many for classes (at most "
-            f"{MOST_CLASSES}); predict another column, or, if these are numbers, see that each is written as one.",
+            f"{MOST_CLASSES}); predict another column, or, if these are numbers, check how each is written.",
             column=target.name,
         )

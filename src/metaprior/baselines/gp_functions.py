@@ -1,0 +1,71 @@
+"""The posterior functions of fitted Gaussian processes: their moments and joint draws at given rows."""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.gaussian_process import GaussianProcessRegressor
+
+from metaprior.predictive.draws import CHUNK_ROWS
+from metaprior.predictive.gaussian import GaussianFunctions
+
+#: Rows beyond which a draw is refused.
+MOST_ROWS = 20_000
+#: What a covariance that is drawn from gets on its diagonal, in parts of its largest variance: less fails in rounding.
+DRAW_JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
+
+
+class ExactFunctions(GaussianFunctions):
+    """The posterior functions of fitted GPs, one an output, at given standardised rows."""
+
+    def __init__(self, gps: list[GaussianProcessRegressor], x: np.ndarray) -> None:
+        """Keep what is needed; nothing is computed yet."""
+        self.gps, self.x, self.num_rows = gps, x, len(x)
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance, [N, outputs], a chunk of rows at a time."""
+        parts = [
+            [_moments(gp, self.x[start : start + CHUNK_ROWS]) for start in range(0, self.num_rows, CHUNK_ROWS)]
+            for gp in self.gps
+        ]
+        mean, variance = (np.stack([np.concatenate([c[i] for c in chunks]) for chunks in parts], 1) for i in (0, 1))
+        return mean, variance
+
+    def draws(self, num_draws: int, seed: int) -> np.ndarray:
+        """Return functions drawn jointly over the rows, [S, N, outputs]."""
+        if self.num_rows > MOST_ROWS:
+            raise ValueError(
+                f"draws: functions are drawn jointly over all rows; expected at most {MOST_ROWS} of them, got "
+                f"{self.num_rows}: draw at fewer rows."
+            )
+        rng = np.random.default_rng(seed)
+        return np.stack([_joint_draws(gp, self.x, rng.standard_normal((num_draws, len(self.x)))) for gp in self.gps], 2)
+
+
+def _half(gp: GaussianProcessRegressor, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return k(x, X) and L^-1 k(X, x), where L L' = k(X, X) + noise^2 I."""
+    cross = gp.kernel_(x, gp.X_train_)
+    return cross, solve_triangular(gp.L_, cross.T, lower=True, check_finite=False)
+
+
+def _moments(gp: GaussianProcessRegressor, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return k(x, X) (L L')^-1 y and k(x, x) - |L^-1 k(X, x)|^2."""
+    cross, half = _half(gp, x)
+    return cross @ gp.alpha_, np.maximum(gp.kernel_.diag(x) - np.sum(half**2, axis=0), 0.0)
+
+
+def _joint_draws(gp: GaussianProcessRegressor, x: np.ndarray, normals: np.ndarray) -> np.ndarray:
+    """Return mean + R n, where R R' is the posterior covariance of the rows."""
+    cross, half = _half(gp, x)
+    covariance = gp.kernel_(x) - half.T @ half
+    return cross @ gp.alpha_ + normals @ _root(covariance).T
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """Return a Cholesky factor; of a covariance that is singular to rounding, that of its nearest neighbour."""
+    largest = float(np.max(np.diag(covariance), initial=1e-300))
+    for jitter in DRAW_JITTERS:
+        try:
+            return np.linalg.cholesky(covariance + jitter * largest * np.eye(len(covariance)))
+        except np.linalg.LinAlgError:
+            continue
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors * np.sqrt(np.maximum(values, 0))

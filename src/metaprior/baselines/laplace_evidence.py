@@ -1,0 +1,82 @@
+"""The evidence of a network that is linearised at its weights: it chooses the prior's precision and the noise."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+from scipy.optimize import minimize
+
+from metaprior.likelihoods import Gaussian
+from metaprior.model import Model
+from metaprior.predictive.draws import CHUNK_ROWS
+from metaprior.weights.laplace import Curvature, Weights
+from metaprior.weights.point import product
+
+#: The logarithm of the largest factor between the noise of training and that of the evidence.
+WIDEST_FACTOR = 3.0
+
+
+def chunks(x: np.ndarray) -> list[jnp.ndarray]:
+    """Return the rows in parts that fit into memory."""
+    return [jnp.asarray(x[start : start + CHUNK_ROWS]) for start in range(0, len(x), CHUNK_ROWS)]
+
+
+class Evidence:
+    """The evidence of the network linearised at w*, as a function of the prior's precision and of the noise.
+
+    log p(y | w*) - tau |w*|^2 / 2 + sum (b - tau w*)^2 / (lambda + tau) / 2 + (W log tau - sum log(lambda + tau)) / 2
+
+    with b the gradient of log p(y | w) at w* and lambda the curvature, in the eigenbasis. Where w* is the maximum under
+    tau, b = tau w*; under another tau, or where training ended before the maximum, that of the linear model lies
+    elsewhere, and the third term goes there. A learned Gaussian noise gets a factor c: lambda / c^2 and b / c^2. A
+    point estimate leaves too little noise: the evidence knows how many weights it took.
+    """
+
+    def __init__(self, model: Model, point: Weights, x: np.ndarray, targets: np.ndarray, curvature: Curvature) -> None:
+        """Compute what does not depend on the two; `point` is w*."""
+        values = tuple(map(jnp.asarray, point))
+        parts = [_fit_and_slopes(model, values, *rows) for rows in zip(chunks(x), chunks(targets), strict=True)]
+        self.log_prob, self.misfit = sum(float(p) for p, _, _ in parts), sum(float(m) for _, m, _ in parts)
+        self.eigenvalues, self.point = np.asarray(curvature.eigenvalues()), _coefficients(curvature, values)
+        self.slope = sum(_coefficients(curvature, slopes) for *_, slopes in parts)
+        self.learned = isinstance(model.likelihood, Gaussian) and model.likelihood.learned
+        self.num_targets = targets.size
+
+    def __call__(self, log_precision: float, log_factor: float) -> float:
+        """Return the log evidence."""
+        shrunk, precision = np.exp(-2 * log_factor), np.exp(log_precision)
+        fit = self.log_prob + 0.5 * self.misfit * (1 - shrunk) - self.num_targets * log_factor
+        curvature = self.eigenvalues * shrunk + precision
+        gained = np.sum((self.slope * shrunk - precision * self.point) ** 2 / curvature)
+        volume = len(curvature) * log_precision - np.sum(np.log(curvature))
+        return fit + 0.5 * (gained - precision * np.sum(self.point**2) + volume)
+
+    def best(self, start: float) -> tuple[float, float, float]:
+        """Return the log precision, the log noise factor and the evidence at the maximum.
+
+        Predictions have the network's own mean, not the linear model's: what that leaves unexplained of the data is
+        the least that the noise can be.
+        """
+
+        def loss(at: np.ndarray) -> float:
+            return -self(at[0], at[1] if self.learned else 0.0)
+
+        left = 0.5 * np.log(max(self.misfit / self.num_targets, 1e-300))
+        least = max(left, -WIDEST_FACTOR)
+        bounds = [(np.log(1e-4), np.log(1e6))] + [(least, max(least, 0.0) + WIDEST_FACTOR)] * self.learned
+        found = minimize(loss, [start] + [max(least, 0.0)] * self.learned, method="L-BFGS-B", bounds=bounds)
+        return float(found.x[0]), float(found.x[1]) if self.learned else 0.0, -float(found.fun)
+
+
+def _fit_and_slopes(model: Model, values: Weights, x: Array, y: Array) -> tuple[Array, Array, Weights]:
+    """Return log p(y | w) at some rows, sum ((y - f) / noise)^2 for a Gaussian, and the gradient over w."""
+    f, back = jax.vjp(lambda weights: model.network([product(w) for w in weights], x), values)
+    log_prob, slope = jax.value_and_grad(lambda f: jnp.sum(model.likelihood.log_prob(f, y)))(f)
+    noise = model.likelihood.noise if isinstance(model.likelihood, Gaussian) else np.inf
+    return log_prob, jnp.sum(((y - f) / noise) ** 2), back(slope)[0]
+
+
+def _coefficients(curvature: Curvature, layers: Weights) -> np.ndarray:
+    """Return weights in the eigenbasis: the way back from it is orthogonal, so its transpose undoes it."""
+    _, transpose = jax.vjp(curvature.weights, jnp.zeros_like(curvature.eigenvalues()))
+    return np.asarray(transpose(list(layers))[0])

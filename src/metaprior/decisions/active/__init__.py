@@ -1,0 +1,17 @@
+"""Active learning: which rows of a pool to have answered next, and the loop that asks for them."""
+
+from metaprior.decisions.active.acquisition import choose, entropy, mutual_information, variance
+from metaprior.decisions.active.batch import Choice, greedy_classes, greedy_covariance
+from metaprior.decisions.active.loop import PoolLoop, Question
+
+__all__ = [
+    "Choice",
+    "PoolLoop",
+    "Question",
+    "choose",
+    "entropy",
+    "greedy_classes",
+    "greedy_covariance",
+    "mutual_information",
+    "variance",
+]

@@ -1,0 +1,114 @@
+"""Acquisition functions: how informative the answer to each row of a pool would be, and the choice of rows by it.
+
+Every function takes the predictive distribution of an estimator at the rows to choose from. That is a `Predictive` for
+the estimators of this library. For others it is a Gaussian or class probabilities, which say how uncertain y is but not
+how much of the uncertainty is noise.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from metaprior.decisions.active.batch import Choice, greedy_classes, greedy_covariance, with_draws
+from metaprior.estimators.renamed import accepts_old_keywords
+from metaprior.io.renamed import LOOP_PARAMETERS
+from metaprior.metrics import PredictiveDistribution
+from metaprior.predictive.draws import Predictive
+
+#: One number per row, larger where an answer is more informative.
+Acquisition = Callable[[PredictiveDistribution], np.ndarray]
+
+
+def entropy(predictive: PredictiveDistribution) -> np.ndarray:
+    """Return H[y | x] in nats, which is high where there is much noise or little data."""
+    return predictive.entropy
+
+
+def variance(predictive: PredictiveDistribution) -> np.ndarray:
+    """Return the epistemic variance, the part of var[y | x] that more data would remove, summed over outputs.
+
+    For an estimator of another library, which does not separate the parts, it is all of the variance.
+    """
+    if isinstance(predictive, Predictive):
+        values = with_draws(predictive, "variance").epistemic_variance
+    elif predictive.is_classification:
+        values = predictive.probabilities * (1 - predictive.probabilities)
+    else:
+        values = predictive.std**2  # type: ignore[attr-defined]
+    return values.reshape(len(values), -1).sum(axis=1)
+
+
+def mutual_information(predictive: PredictiveDistribution) -> np.ndarray:
+    """Return I[y; f | x] in nats (BALD): how much an answer would say about the function."""
+    return with_draws(predictive, "mutual_information").mutual_information
+
+
+#: Acquisition functions that score every row on its own.
+POINTWISE: dict[str, Acquisition] = {
+    "entropy": entropy,
+    "variance": variance,
+    "mutual_information": mutual_information,
+}
+#: All names; the last two choose rows without scoring them one by one.
+NAMES = (*POINTWISE, "joint_information", "random")
+#: Those that need function draws.
+NEED_DRAWS = ("mutual_information", "joint_information")
+
+
+@accepts_old_keywords(LOOP_PARAMETERS)
+def choose(
+    acquisition: str | Acquisition, predictive: PredictiveDistribution, n_queries: int, rng: np.random.Generator
+) -> Choice:
+    """Choose rows.
+
+    Parameters
+    ----------
+    acquisition : str or callable
+        "entropy", "variance", "mutual_information" or a function from a predictive distribution to one number per row
+        chooses the rows with the largest numbers, and the first of equal ones. "joint_information" chooses rows that
+        are most informative together, by `greedy_covariance` or `greedy_classes`. "random" chooses rows at random.
+    predictive : Predictive
+        What an estimator says of the rows to choose from.
+    n_queries : int
+        How many rows; all of them where there are fewer.
+    rng : numpy.random.Generator
+        For what is random.
+
+    Returns
+    -------
+    Choice
+        The rows, best first, and the numbers of them (NaN for random ones).
+    """
+    if acquisition == "random":
+        return random_choice(len(predictive.mean), n_queries, rng)
+    if acquisition == "joint_information":
+        if predictive.is_classification:
+            return greedy_classes(predictive, n_queries, rng)
+        return greedy_covariance(predictive, n_queries)
+    check_acquisition(acquisition)
+    function = POINTWISE[acquisition] if isinstance(acquisition, str) else acquisition
+    values = np.asarray(function(predictive), np.float64)
+    if values.shape != (len(predictive.mean),) or np.any(np.isnan(values)):
+        raise ValueError(
+            f"acquisition: expected {len(predictive.mean)} numbers, one per row, none of them NaN; got an array of "
+            f"shape {values.shape}: {values!r}."
+        )
+    rows = np.argsort(-values, kind="stable")[:n_queries]
+    return Choice(rows, values[rows])
+
+
+def random_choice(n_rows: int, n_queries: int, rng: np.random.Generator) -> Choice:
+    """Return rows chosen alike; nothing is known of them."""
+    rows = rng.permutation(n_rows)[:n_queries]
+    return Choice(rows, np.full(len(rows), np.nan))
+
+
+def check_acquisition(acquisition: object, has_draws: bool = True) -> None:
+    """Raise unless it is a function or the name of an acquisition, and one that can be had."""
+    if not has_draws and acquisition in NEED_DRAWS:
+        raise ValueError(
+            f"acquisition: {acquisition!r} needs function draws, which estimators of this library have; with another "
+            "take 'entropy', 'variance' or 'random'."
+        )
+    if not (callable(acquisition) or (isinstance(acquisition, str) and acquisition in NAMES)):
+        raise ValueError(f"acquisition: expected one of {NAMES}, or a function of a Predictive; got {acquisition!r}.")

@@ -1,0 +1,327 @@
+"""Pool-based active learning: ask for the labels of some rows of a pool, be told, refit, ask again.
+
+The random numbers of the n-th question depend only on the seed and on n.
+"""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.utils import check_array
+
+from metaprior.decisions.active.acquisition import Acquisition, check_acquisition, choose, random_choice
+from metaprior.decisions.active.batch import Choice
+from metaprior.decisions.active.checks import checked_oracle, checked_pair, checked_rows, checked_targets
+from metaprior.decisions.active.query_log import QueryLog
+from metaprior.decisions.base import Loop
+from metaprior.decisions.warm_start import WarmStartedModel
+from metaprior.estimators.checks import expect, is_whole
+from metaprior.estimators.renamed import accepts_old_keywords
+from metaprior.io.renamed import LOOP_PARAMETERS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Question(NamedTuple):
+    """Rows of the pool to have answered, their inputs, and what the acquisition says of each (NaN: at random)."""
+
+    rows: np.ndarray
+    X: np.ndarray
+    values: np.ndarray
+
+
+class PoolLoop(Loop[QueryLog]):
+    """Pool-based active learning, step by step (`ask`, `tell`) or all at once (`run`).
+
+    Parameters
+    ----------
+    estimator : estimator
+        An estimator of this library (anything with `predict_distribution`), a regressor with
+        `predict(X, return_std=True)`, a classifier with `predict_proba`, or a pipeline or search that ends in one of
+        them. It is cloned and never changed.
+    X : array-like of shape (n_rows, n_features)
+        The pool: inputs whose targets may be asked for.
+    acquisition : str or callable, default="variance"
+        "variance" (epistemic), "entropy", "mutual_information" (BALD), "joint_information" (rows that are most
+        informative together), "random", or a function from a predictive distribution to one number per row; see
+        `choose`.
+    n_queries : int, default=1
+        Number of rows per question.
+    n_initial : int, default=5
+        Number of answers before the first fit; until then rows are chosen at random. Rows of `labelled` count.
+    labelled : tuple (X, y), default=None
+        Rows outside the pool whose targets are known from the start.
+    test : tuple (X, y), default=None
+        Rows on which every fit is scored, for `history`.
+    warm_start : bool, default=True
+        Whether a fit may continue from the last one, which only estimators of this library can do.
+    warm_iter : int, default=None
+        Number of steps of a fit that continues from the last one. None means 0.3 of the estimator's `max_iter`.
+    random_state : int, default=None
+        Seed of the questions and of the fits. An estimator whose own `random_state` is an integer keeps it. None draws
+        a seed, which the attribute `random_state` and the file then hold.
+    path : str or path, default=None
+        File to which the loop is saved after every call. It must not exist yet; `PoolLoop.load` resumes from a file.
+
+    Attributes
+    ----------
+    path : Path or None
+        Can be set to save elsewhere from the next call on.
+    acquisition : str or callable
+        Can be set to choose differently from the next question on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metaprior.baselines import ExactGPRegressor
+    >>> from metaprior.decisions import PoolLoop
+    >>> pool = np.linspace(-3, 3, 200)[:, None]
+    >>> loop = PoolLoop(ExactGPRegressor(), pool, random_state=0)
+    >>> for _ in range(3):
+    ...     question = loop.ask()
+    ...     loop.tell(np.sin(question.X[:, 0]))
+    >>> loop.n_observed
+    7
+    """
+
+    kind = "active"
+    _model: WarmStartedModel
+
+    @accepts_old_keywords(LOOP_PARAMETERS)
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        *,
+        acquisition: str | Acquisition = "variance",
+        n_queries: int = 1,
+        n_initial: int = 5,
+        labelled: tuple[Any, Any] | None = None,
+        test: tuple[Any, Any] | None = None,
+        warm_start: bool = True,
+        warm_iter: int | None = None,
+        random_state: int | None = None,
+        path: str | os.PathLike | None = None,
+    ) -> None:
+        self.X = check_array(X, dtype=np.float64, input_name="X")
+        for name, value in (("n_queries", n_queries), ("n_initial", n_initial)):
+            expect(name, value, "a whole number of at least 1", is_whole(value) and value >= 1)
+        model = WarmStartedModel(estimator, warm_iter, warm_start=warm_start)
+        check_acquisition(acquisition, model.has_draws)
+        super().__init__(model, random_state, path)
+        self.acquisition, self.n_queries, self.n_initial = acquisition, int(n_queries), int(n_initial)
+        self.warm_start, self.warm_iter = warm_start, warm_iter
+        self.labelled = checked_pair("labelled", labelled, self.X.shape[1], classes=model.classifies)
+        self.test = checked_pair("test", test, self.X.shape[1], classes=model.classifies)
+        self._commit(QueryLog())
+
+    # --- questions and answers ----------------------------------------------------
+
+    def ask(self) -> Question:
+        """Return the rows to have answered next; until they are, the same ones every time.
+
+        Fits the model to all answers so far. Before the first fit the rows are random ones.
+        """
+        if not self._state.pending:
+            free = self._state.free(len(self.X))
+            if not len(free):
+                raise ValueError(f"ask: all {len(self.X)} rows of the pool are answered or skipped; none is left.")
+            log, chosen = self._chosen(free)
+            self._commit(log.with_question(free[chosen.rows], chosen.values))
+        return self.pending
+
+    def tell(self, y: Any, rows: Any = None) -> None:
+        """Take answers.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,) or (n, n_targets), or a number
+            Targets, or class labels.
+        rows : array-like of int, default=None
+            The rows of the pool that they answer, of the pending question or others; None: the pending question, in
+            its order. What is left of the question stays pending.
+        """
+        targets = checked_targets("tell: y", y, classes=self._model.classifies)
+        answered = self._rows_meant("tell", rows)
+        if len(targets) != len(answered):
+            raise ValueError(
+                f"tell: expected {len(answered)} answers, one for each row of {answered}; got {len(targets)}."
+            )
+        before = self._known()[1]
+        if before is not None and before.shape[1:] != targets.shape[1:]:
+            raise ValueError(f"tell: expected answers of shape {before.shape[1:]} as before; got {targets.shape[1:]}.")
+        self._commit(self._state.with_answers(answered, targets))
+
+    def skip(self, rows: Any = None) -> None:
+        """Never ask for rows that cannot be answered; None: those of the pending question."""
+        self._commit(self._state.with_skipped(self._rows_meant("skip", rows)))
+
+    @accepts_old_keywords(LOOP_PARAMETERS)
+    def run(self, source: Any, n_observations: int, *, verbose: bool = False) -> Self:
+        """Ask and tell until so many rows of the pool are answered, or none is left; then fit once more.
+
+        Parameters
+        ----------
+        source : array-like or callable
+            The targets of all rows of the pool, or a function from inputs to targets.
+        n_observations : int
+            Rows of the pool to have answered in all; a last question of several rows is answered whole.
+        verbose : bool, default=False
+            Show a progress bar on stderr.
+
+        Returns
+        -------
+        self
+        """
+        super().run(source, n_observations, verbose=verbose)
+        if not self._n_missing():
+            _ = self.model
+        return self
+
+    def _checked_source(self, source: Any) -> Callable[[np.ndarray, np.ndarray], Any]:
+        return checked_oracle(source, len(self.X))
+
+    def _can_ask(self) -> bool:
+        return len(self._state.free(len(self.X))) > 0
+
+    def _play_round(self, source: Callable[[np.ndarray, np.ndarray], Any], n_left: int) -> None:
+        question = self.ask()
+        self.tell(source(question.rows, question.X))
+
+    # --- what came of it ----------------------------------------------------------
+
+    @property
+    def pending(self) -> Question:
+        """The question that is not answered yet; it has no rows where there is none."""
+        rows = np.array(self._state.pending, int)
+        return Question(rows, self.X[rows], np.array(self._state.pending_values, float))
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows of the pool that are answered, in the order of the answers."""
+        return np.array(self._state.rows, int)
+
+    @property
+    def n_observed(self) -> int:
+        """How many rows of the pool are answered."""
+        return len(self._state.rows)
+
+    @property
+    def model(self) -> Any:
+        """The estimator fitted to all answers so far."""
+        missing = self._n_missing()
+        if missing:
+            raise ValueError(f"model: at least {missing} more answer(s) are needed for a first fit; ask and tell.")
+        log = self._with_fit()
+        if log is not self._state:
+            self._commit(log)
+        return self._model.fitted
+
+    @property
+    def history(self) -> "pd.DataFrame":
+        """One row per answer: what was asked, and how good the first fit was that saw the answer; needs pandas.
+
+        The columns are the number of the `observation`, its `row` of the pool and its `acquisition` value (missing
+        where it was asked for at random), and of the fit the `n_rows` it saw, with `test` its `rmse` (or `accuracy`)
+        and `nll` there (infinite where the test has a class that was not yet answered), the `seconds` it took, and
+        whether it was `fresh`. They are missing where there is no such fit yet. Observation 0 is the fit to `labelled`
+        alone, if there was one.
+        """
+        return super().history.astype({"row": "Int64", "n_rows": "Int64", "fresh": "boolean"})
+
+    def _history_columns(self) -> dict[str, Any]:
+        names = () if self.test is None else ("accuracy" if self._model.classifies else "rmse", "nll")
+        return self._state.columns(0 if self.labelled is None else len(self.labelled[0]), names)
+
+    # --- fits and choices -----------------------------------------------------------
+
+    def _chosen(self, free: np.ndarray) -> tuple[QueryLog, Choice]:
+        """Return the log with the fit that was needed, and which of the free rows to ask for."""
+        rng = np.random.default_rng([self.random_state, self._state.n_asked])
+        missing = self._n_missing()
+        if missing:
+            return self._state, random_choice(len(free), missing, rng)
+        check_acquisition(self.acquisition, self._model.has_draws)
+        log = self._with_fit()
+        if self.acquisition == "random":
+            return log, random_choice(len(free), self.n_queries, rng)
+        return log, choose(self.acquisition, self._model.predictive(self.X[free]), self.n_queries, rng)
+
+    def _with_fit(self) -> QueryLog:
+        """Fit to all answers unless that is done; return the log that knows of the fit."""
+        X, y = self._known()
+        assert y is not None
+        self._model.fit(X, y, self._fit_seed(len(X)))
+        record = self._model.last_fit
+        if record is None or self._state.has_fit(len(X)):
+            return self._state
+        scores = {} if self.test is None else self._model.scores(*self.test)
+        return self._state.with_fit({**record._asdict(), **scores})
+
+    def _known(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return all inputs and targets so far, those of `labelled` first."""
+        parts = [] if self.labelled is None else [self.labelled]
+        if self._state.targets is not None:
+            parts.append((self.X[self.rows], self._state.targets))
+        if not parts:
+            return self.X[:0], None
+        return np.concatenate([x for x, _ in parts]), np.concatenate([y for _, y in parts])
+
+    def _rows_meant(self, call: str, rows: Any) -> list[int]:
+        """Return the rows that a call speaks of: those it names, or those of the pending question."""
+        return checked_rows(call, self.pending.rows if rows is None else rows, self._state.free(len(self.X)))
+
+    def _n_missing(self) -> int:
+        """Return how many more answers a first fit needs: `n_initial` of them, of two classes at least."""
+        y = self._known()[1]
+        if y is None or len(y) < self.n_initial:
+            return self.n_initial - (0 if y is None else len(y))
+        return self.n_queries if self._model.classifies and len(np.unique(y)) < 2 else 0
+
+    # --- files --------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "X": self.X,
+            "acquisition": self.acquisition if isinstance(self.acquisition, str) else None,
+            "n_queries": self.n_queries,
+            "n_initial": self.n_initial,
+            "labelled": self.labelled,
+            "test": self.test,
+            "warm_start": self.warm_start,
+            "warm_iter": self.warm_iter,
+            "random_state": self.random_state,
+        }
+
+    @classmethod
+    def _from_settings(cls, settings: dict[str, Any], model: WarmStartedModel | None) -> Self:
+        assert model is not None
+        return cls(model.template, **settings)
+
+    @classmethod
+    def _state_from(cls, fields: dict[str, Any]) -> QueryLog:
+        return QueryLog(**fields)
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike, estimator: Any = None, *, acquisition: str | Acquisition | None = None
+    ) -> Self:
+        """Return the loop of a file; it goes on where the saved one was, and saves to that file.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that a loop has written. It may come from a stranger: reading runs no code of the file's.
+        estimator : estimator, default=None
+            The loop's estimator, where it is not of this library: such a one is not in the file.
+        acquisition : str or callable, default=None
+            What to choose by from the next question on; needed where it was a function.
+        """
+        content = cls._content(path)
+        saved = content["settings"]["acquisition"]
+        if saved is None and acquisition is None:
+            raise ValueError("PoolLoop.load: the loop chose by a function; give it again, as acquisition=...")
+        settings = {**content["settings"], "acquisition": saved if acquisition is None else acquisition}
+        return cls._continued({**content, "settings": settings}, path, estimator)

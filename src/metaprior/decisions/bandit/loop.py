@@ -1,0 +1,312 @@
+"""The bandit: ask for an arm at a context, be told its reward, go on.
+
+The model of rewards is one regressor on the context and the one-hot arm: arms share what they have in common, and one
+draw of it decides all arms at a context. It is fitted every `refit_every` rounds, afresh when they have doubled and
+warm in between (`metaprior.decisions.warm_start`); before the first fit arms are chosen at random.
+"""
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from metaprior import kernels
+from metaprior.decisions.bandit.environment import Environment
+from metaprior.decisions.bandit.policies import POLICIES, model_rows
+from metaprior.decisions.bandit.rounds import Rounds
+from metaprior.decisions.base import Loop
+from metaprior.decisions.warm_start import WarmStartedModel
+from metaprior.estimators import MetaGPRegressor
+from metaprior.estimators.checks import expect, is_number, is_whole
+from metaprior.estimators.renamed import accepts_old_keywords
+from metaprior.io.renamed import LOOP_PARAMETERS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The usual model: hidden units, steps of fresh fits and of those that go on, rows and draws of a step.
+HIDDEN, FIRST_ITER, WARM_ITER, BATCH_SIZE, N_TRAIN_DRAWS = (20,), 300, 100, 128, 2
+#: The lengthscale on one-hot arms, which lie sqrt(2) apart: what is learned of an arm says little of another.
+ARM_LENGTHSCALE = 0.5
+#: How wide drawn functions are taken: of 1, 0.5, 0.25 and 0.1 the best on tables that no report scores.
+SPREAD = 0.5
+#: Contexts whose distances are looked at.
+MAX_ROWS = 200
+
+
+@accepts_old_keywords(LOOP_PARAMETERS)
+def default_reward_model(contexts: np.ndarray, n_arms: int) -> MetaGPRegressor:
+    """Return the usual model of rewards: like contexts give like rewards, arm by arm.
+
+    MetaGP-local, whose input kernel is an RBF on the context times a short one on the arm. The lengthscale on the
+    context starts at the median distance of the given contexts: in many dimensions nothing is near, and a kernel of one
+    standard deviation would see no likeness at all.
+
+    Parameters
+    ----------
+    contexts : ndarray of shape (n, n_features)
+        Contexts as they come.
+    n_arms : int
+    """
+    n_features = contexts.shape[1]
+    distance = float(np.median(pdist(contexts[:MAX_ROWS]))) if len(contexts) > 1 else 0.0
+    of_context = kernels.RBF(distance if distance > 0 else 1.0).on(*range(n_features))
+    of_arm = kernels.RBF(ARM_LENGTHSCALE).on(*range(n_features, n_features + n_arms))
+    return MetaGPRegressor(
+        HIDDEN,
+        input_kernel=of_context * of_arm,
+        max_iter=FIRST_ITER,
+        batch_size=BATCH_SIZE,
+        n_train_draws=N_TRAIN_DRAWS,
+    )
+
+
+class PendingRounds(NamedTuple):
+    """Rounds that wait for their rewards: their contexts and the arms that were chosen."""
+
+    contexts: np.ndarray
+    arms: np.ndarray
+
+
+class Bandit(Loop[Rounds]):
+    """A contextual bandit: choose an arm for every context, and learn from the rewards.
+
+    Parameters
+    ----------
+    n_arms : int
+        Number of arms; they are called 0, ..., n_arms - 1.
+    estimator : estimator, default=None
+        Model of the reward given [context, one-hot arm]: a regressor of this library, or a scikit-learn regressor,
+        which needs `sample_y` for "thompson". None means `default_reward_model` for the first contexts.
+    policy : {"thompson", "greedy", "epsilon_greedy", "uniform"}, default="thompson"
+    epsilon : float, default=0.1
+        Fraction of the rounds in which "epsilon_greedy" chooses at random.
+    spread : float, default=0.5
+        Factor by which "thompson" scales drawn functions around their mean: 1 is the posterior, less explores less.
+    refit_every : int, default=50
+        Number of rounds between two fits. Before the first fit the arms are chosen at random.
+    warm_iter : int or None, default=100
+        Number of steps of a fit that continues from the last one. None means 0.3 of the estimator's `max_iter`.
+    random_state : int, default=None
+        Seed of the choices and of the fits. An estimator whose own `random_state` is an integer keeps it. None draws a
+        seed, which the attribute `random_state` and the file then hold.
+    path : str or path, default=None
+        File to which the loop is saved after every call. It must not exist yet; `Bandit.load` resumes from a file.
+
+    Attributes
+    ----------
+    path : Path or None
+        Can be set to save elsewhere from the next call on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metaprior.decisions import Bandit
+    >>> bandit = Bandit(n_arms=2, policy="uniform", random_state=0)
+    >>> arm = bandit.ask(np.array([0.3, -1.2]))
+    >>> bandit.tell(1.0)
+    >>> bandit.n_observed
+    1
+    """
+
+    kind = "bandit"
+
+    @accepts_old_keywords(LOOP_PARAMETERS)
+    def __init__(
+        self,
+        n_arms: int,
+        *,
+        estimator: Any = None,
+        policy: str = "thompson",
+        epsilon: float = 0.1,
+        spread: float = SPREAD,
+        refit_every: int = 50,
+        warm_iter: int | None = WARM_ITER,
+        random_state: int | None = None,
+        path: str | os.PathLike | None = None,
+    ) -> None:
+        for name, value, lowest in [("n_arms", n_arms, 2), ("refit_every", refit_every, 1)]:
+            expect(name, value, f"a whole number of at least {lowest}", is_whole(value) and value >= lowest)
+        expect("policy", policy, f"one of {tuple(POLICIES)}", policy in POLICIES)
+        expect("epsilon", epsilon, "a number between 0 and 1", is_number(epsilon) and 0 <= epsilon <= 1)
+        expect("spread", spread, "a number of at least 0", is_number(spread) and spread >= 0)
+        super().__init__(None if estimator is None else WarmStartedModel(estimator, warm_iter), random_state, path)
+        self.n_arms, self.policy, self.epsilon, self.spread = int(n_arms), policy, float(epsilon), float(spread)
+        self.refit_every, self.warm_iter = int(refit_every), warm_iter
+        self._commit(Rounds())
+
+    # --- arms and rewards ------------------------------------------------------------
+
+    def ask(self, contexts: Any) -> Any:
+        """Return the arm for a context, a vector, or the arms for several, [n, n_features].
+
+        The rewards must be told before other contexts are asked about; asking about the same ones gives the same arms.
+
+        Returns
+        -------
+        int, or ndarray of shape (n,)
+        """
+        array = np.asarray(contexts, np.float64)
+        rows = self._checked(array[None] if array.ndim == 1 else array)
+        if not len(self.pending.arms):
+            self._commit(self._state.with_choices(rows, self._chosen(rows)))
+        elif not np.array_equal(rows, self.pending.contexts):
+            raise ValueError(
+                f"ask: {len(self.pending.arms)} rounds wait for their rewards (see `pending`); tell these before "
+                "asking about other contexts."
+            )
+        arms = self.pending.arms
+        return int(arms[0]) if array.ndim == 1 else arms.copy()
+
+    def tell(self, y: Any, regrets: Any = None) -> None:
+        """Take the rewards of the pending rounds.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (n,)
+            The rewards, in the order of the rounds.
+        regrets : float or array-like of shape (n,), default=None
+            What the best arm would have given beyond the chosen one, where that is known (in a simulation).
+        """
+        rewards = self._numbers(y, "rewards")
+        lost = np.full(len(rewards), np.nan) if regrets is None else self._numbers(regrets, "regrets")
+        self._commit(self._state.with_rewards(rewards, lost))
+
+    @accepts_old_keywords(LOOP_PARAMETERS)
+    def run(self, source: Environment, n_observations: int, *, verbose: bool = False) -> Self:
+        """Play until the rewards of so many rounds are told, counting those that are.
+
+        Rounds between two fits are asked about together: nothing is learned in between. The regret of a round is the
+        expected reward of the best arm less that of the chosen one.
+
+        Parameters
+        ----------
+        source : Environment
+            What the rounds bring.
+        n_observations : int
+            Rounds in all.
+        verbose : bool, default=False
+            Show a progress bar on stderr.
+
+        Returns
+        -------
+        self
+        """
+        return super().run(source, n_observations, verbose=verbose)
+
+    def _play_round(self, source: Environment, n_left: int) -> None:
+        """Play the pending rounds, or those up to the next fit."""
+        to_next_fit = self.refit_every - self.n_observed % self.refit_every
+        rounds = self.n_observed + np.arange(len(self.pending.arms) or min(to_next_fit, n_left))
+        arms = self.ask(source.contexts(rounds))
+        expected = source.expected(rounds)
+        regrets = expected.max(axis=1) - expected[np.arange(len(arms)), arms]
+        self.tell(source.rewards(rounds, arms), regrets)
+
+    def _summary(self) -> str:
+        return f"regret {np.sum(self.regrets):.0f}"
+
+    def _checked(self, rows: np.ndarray) -> np.ndarray:
+        width = self.contexts.shape[1] if self.n_observed else rows.shape[-1]
+        if rows.ndim != 2 or rows.shape[1] != width or not len(rows):
+            raise ValueError(f"ask: expected contexts of {width} numbers; got an array of shape {rows.shape}.")
+        if not np.all(np.isfinite(rows)):
+            raise ValueError("ask: expected finite numbers in the contexts; some are not.")
+        return rows
+
+    def _numbers(self, values: Any, name: str) -> np.ndarray:
+        array, count = np.atleast_1d(np.asarray(values, np.float64)), len(self.pending.arms)
+        if not count:
+            raise ValueError("tell: no round waits for a reward; ask for an arm first.")
+        if array.shape != (count,) or not np.all(np.isfinite(array)):
+            raise ValueError(f"tell: expected {count} finite {name}, one per pending round; got {values!r}.")
+        return array
+
+    def _chosen(self, contexts: np.ndarray) -> np.ndarray:
+        """Return the arms of new rounds."""
+        rng = np.random.default_rng([self.random_state, 1, self.n_observed])
+        model, policy = None, POLICIES["uniform"](0.0, 1.0)
+        n_fitted = self.n_observed // self.refit_every * self.refit_every
+        if n_fitted and self.policy != "uniform":
+            model, policy = self._fitted(n_fitted), POLICIES[self.policy](self.epsilon, self.spread)
+        return np.argmax(policy(model, contexts, self.n_arms, rng), axis=1)
+
+    def _fitted(self, n_rounds: int) -> Any:
+        """Return the model after the first rounds."""
+        if self._model is None:
+            first = self.contexts[: self.refit_every]
+            self._model = WarmStartedModel(default_reward_model(first, self.n_arms), self.warm_iter)
+        rows = model_rows(self.contexts[:n_rounds], self.arms[:n_rounds], self.n_arms)
+        return self._model.fit(rows, self.rewards[:n_rounds], self._fit_seed(n_rounds))
+
+    # --- what happened -----------------------------------------------------------------
+
+    @property
+    def contexts(self) -> np.ndarray:
+        """The contexts of the rounds whose rewards were told."""
+        return self._state.contexts
+
+    @property
+    def arms(self) -> np.ndarray:
+        """The arms of these rounds."""
+        return self._state.arms
+
+    @property
+    def rewards(self) -> np.ndarray:
+        """Their rewards."""
+        return self._state.rewards
+
+    @property
+    def regrets(self) -> np.ndarray:
+        """Their regrets, NaN where unknown."""
+        return self._state.regrets
+
+    @property
+    def pending(self) -> PendingRounds:
+        """The rounds whose rewards were not told yet."""
+        return PendingRounds(self._state.pending_contexts, self._state.pending_arms)
+
+    @property
+    def n_observed(self) -> int:
+        """How many rewards were told."""
+        return len(self.rewards)
+
+    @property
+    def history(self) -> "pd.DataFrame":
+        """One row per round, in the order in which the rewards were told; needs pandas.
+
+        The columns are the number of the `observation`, the `arm`, the `reward`, the `regret` and the
+        `cumulative_regret` (NaN where they are unknown).
+        """
+        return super().history
+
+    def _history_columns(self) -> dict[str, Any]:
+        return {
+            "observation": np.arange(1, self.n_observed + 1),
+            "arm": self.arms,
+            "reward": self.rewards,
+            "regret": self.regrets,
+            "cumulative_regret": np.cumsum(self.regrets),
+        }
+
+    # --- files -------------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "n_arms": self.n_arms,
+            "policy": self.policy,
+            "epsilon": self.epsilon,
+            "spread": self.spread,
+            "refit_every": self.refit_every,
+            "warm_iter": self.warm_iter,
+            "random_state": self.random_state,
+        }
+
+    @classmethod
+    def _from_settings(cls, settings: dict[str, Any], model: WarmStartedModel | None) -> Self:
+        return cls(**settings, estimator=None if model is None else model.template)
+
+    @classmethod
+    def _state_from(cls, fields: dict[str, Any]) -> Rounds:
+        return Rounds(**fields)

@@ -1,0 +1,13 @@
+"""Bayesian optimisation: find the lowest point of an expensive function on a box, a question at a time."""
+
+from metaprior.decisions.optimise.acquisition import ACQUISITIONS
+from metaprior.decisions.optimise.box import Box
+from metaprior.decisions.optimise.loop import Optimiser, default_surrogate, minimise
+
+__all__ = [
+    "ACQUISITIONS",
+    "Box",
+    "Optimiser",
+    "default_surrogate",
+    "minimise",
+]

@@ -1,0 +1,52 @@
+"""The evaluations of a function: which points were asked for, and what came.
+
+They are never changed: every method returns new ones, so that a call that is refused leaves the loop as it was.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Evaluations:
+    """Points with their values, in the order in which they were told, and points that are pending, oldest first.
+
+    Parameters
+    ----------
+    X, y : ndarray of shape (n, n_dimensions), (n,)
+        The points that were evaluated, and their values.
+    pending : ndarray of shape (n_pending, n_dimensions)
+        Points that were asked for and have no value.
+    n_asked, n_designed : int
+        How many points were asked for, and how many of these were of the first design.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    pending: np.ndarray
+    n_asked: int = 0
+    n_designed: int = 0
+
+    @classmethod
+    def none(cls, n_dimensions: int) -> "Evaluations":
+        """Return those of a new loop."""
+        return cls(np.empty((0, n_dimensions)), np.empty(0), np.empty((0, n_dimensions)))
+
+    def with_questions(self, points: np.ndarray, n_designed: int) -> "Evaluations":
+        """Return them with more pending points, some of which are of the design."""
+        return replace(
+            self,
+            pending=np.vstack([self.pending, points]),
+            n_asked=self.n_asked + len(points),
+            n_designed=self.n_designed + n_designed,
+        )
+
+    def with_values(self, points: np.ndarray, values: np.ndarray, answered: np.ndarray) -> "Evaluations":
+        """Return them with more values; `answered` says which pending points these are of."""
+        return replace(
+            self,
+            X=np.vstack([self.X, points]),
+            y=np.append(self.y, values),
+            pending=self.pending[~answered],
+        )

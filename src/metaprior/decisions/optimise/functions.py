@@ -1,0 +1,152 @@
+"""Functions drawn from a fitted surrogate, and their gradients.
+
+A draw of a network is a function of x, fixed by a seed: it can be asked anywhere, as often as one likes, and JAX gives
+its gradient. The draws of other models (exact GPs) hold jointly over the rows of one call.
+"""
+
+import abc
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from metaprior.compilation import as_float64, compiled, in_float64
+from metaprior.estimators.network_functions import is_network, network_draws, values_of
+from metaprior.model import Model
+from metaprior.output_layer import ConditionedGP
+from metaprior.predictive.draws import FunctionDraws, joint_functions
+from metaprior.predictive.integrated import IntegratedDraws, coherent_functions, first_of
+from metaprior.types import Leaf
+
+#: What is minimised over x: from every draw's value [S, R] and lowest known value [S] to one number per row.
+Criterion = Callable[[Any, Any], Any]
+
+
+class DrawnFunctions(abc.ABC):
+    """Functions drawn from the posterior of a fitted model; the seed decides them."""
+
+    def __init__(self, model: Any, num_draws: int, seed: int) -> None:
+        self.model, self.num_draws, self.seed = model, num_draws, seed
+
+    @abc.abstractmethod
+    def at(self, X: np.ndarray) -> np.ndarray:
+        """Return the values of every draw at the rows, [S, N]."""
+
+    @property
+    @abc.abstractmethod
+    def smooth(self) -> bool:
+        """Whether `at` gives the same functions at every call, and `slopes` their gradients."""
+
+    @abc.abstractmethod
+    def slopes(self, X: np.ndarray, criterion: Criterion, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return a criterion [R] at every row and its gradient [R, D], in the units of the data."""
+
+
+class JointFunctions(DrawnFunctions):
+    """Functions drawn jointly over the rows of a call; another call draws others."""
+
+    smooth = False
+
+    def at(self, X: np.ndarray) -> np.ndarray:
+        """Return the values of every draw at the rows, [S, N]."""
+        return np.asarray(self.model.sample_y(X, n_samples=self.num_draws, random_state=self.seed)).T
+
+    def slopes(self, X: np.ndarray, criterion: Criterion, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Raise: draws that hold for one call have no gradients."""
+        raise TypeError(f"slopes: the draws of {type(self.model).__name__} hold for one call and have no gradients.")
+
+
+class NetworkFunctions(DrawnFunctions):
+    """Functions drawn from a network."""
+
+    def _draws(self, X: np.ndarray) -> FunctionDraws:
+        return network_draws(self.model, X, self.num_draws, np.array([self.seed, 2], np.uint32))
+
+    def at(self, X: np.ndarray) -> np.ndarray:
+        """Return the values of every draw at the rows, [S, N]."""
+        return values_of(self.model, self._draws(X))
+
+    @cached_property
+    def smooth(self) -> bool:
+        """Whether a row's values depend on nothing but the row, and continuously so."""
+        draws = self._draws(np.zeros((1, len(self.model.x_offset_))))
+        return not draws.whole and draws.model.weights.sizes().per_row == 0
+
+    def slopes(self, X: np.ndarray, criterion: Criterion, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return a criterion [R] at every row and its gradient [R, D], in the units of the data."""
+        draws, model = self._draws(X), self.model
+        offset, scale = float(model.y_offset_[0]), float(model.y_scale_[0])
+        with in_float64():
+            key = jax.random.wrap_key_data(jnp.asarray(draws.key), impl="threefry2x32")
+            parts = key, jnp.asarray(draws.x), jnp.asarray((known - offset) / scale)
+            if isinstance(draws, IntegratedDraws):
+                first = first_of(draws.key)
+                values, gradients = _integrated_slopes(draws.posterior, *parts, first, self.num_draws, criterion)
+            else:
+                values, gradients = _slopes(as_float64(draws.model), *parts, self.num_draws, draws.stacked, criterion)
+            return np.asarray(values), np.asarray(gradients) / model.x_scale_
+
+
+@compiled
+def _slopes(
+    model: Model,
+    key: Key[Array, ""],
+    x: Float[Array, "R D"],
+    known: Float[Array, " S"],
+    num_draws: int,
+    stacked: bool,
+    criterion: Criterion,
+) -> tuple[Float[Array, " R"], Float[Array, "R D"]]:
+    def total(x: Array) -> tuple[Array, Array]:
+        f = model.likelihood.mean(joint_functions(model, key, x, num_draws, False, stacked))[..., 0]
+        values = criterion(f, known)
+        return jnp.sum(values), values  # rows do not touch each other: the sum's gradient is every row's own
+
+    gradients, values = jax.grad(total, has_aux=True)(x)
+    return values, gradients
+
+
+@compiled
+def _integrated_slopes(
+    posterior: ConditionedGP,
+    key: Key[Array, ""],
+    x: Float[Array, "R D"],
+    known: Float[Array, " S"],
+    first: Leaf,
+    num_draws: int,
+    criterion: Criterion,
+) -> tuple[Float[Array, " R"], Float[Array, "R D"]]:
+    """Return the same for functions of an integrated output layer, whose targets have Gaussian noise."""
+
+    def total(x: Array) -> tuple[Array, Array]:
+        values = criterion(coherent_functions(posterior, key, x, num_draws, first)[..., 0], known)
+        return jnp.sum(values), values
+
+    gradients, values = jax.grad(total, has_aux=True)(x)
+    return values, gradients
+
+
+def functions_of(model: Any, num_draws: int, seed: int) -> DrawnFunctions:
+    """Return functions drawn from a fitted model; the seed decides them."""
+    if is_network(model):
+        return NetworkFunctions(model, num_draws, seed)
+    if not hasattr(model, "sample_y"):
+        raise TypeError(
+            f"estimator: expected a model that draws functions, by sample_y; {type(model).__name__} does not: "
+            "use acquisition='ei' and one question at a time."
+        )
+    return JointFunctions(model, num_draws, seed)
+
+
+def lowest(f: Any, known: Any) -> Any:
+    """Return the mean of the draws' values (of one draw: its value)."""
+    return f.mean(axis=0)
+
+
+def improvement(f: Any, known: Any) -> Any:
+    """Return the expected improvement, E max(known - f, 0), negative: what is minimised."""
+    return -(abs(known[:, None] - f) + known[:, None] - f).mean(axis=0) / 2

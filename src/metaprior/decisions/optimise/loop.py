@@ -1,0 +1,362 @@
+"""The optimiser: ask where to evaluate a function, be told its value, ask again."""
+
+import functools
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from metaprior import kernels
+from metaprior.decisions.base import Loop
+from metaprior.decisions.optimise.acquisition import ACQUISITIONS, Situation
+from metaprior.decisions.optimise.box import Box
+from metaprior.decisions.optimise.evaluations import Evaluations
+from metaprior.decisions.optimise.targets import surrogate_targets
+from metaprior.decisions.warm_start import WarmStartedModel
+from metaprior.estimators import MetaGPRegressor
+from metaprior.estimators.checks import expect, is_whole
+from metaprior.estimators.renamed import accepts_old_keywords
+from metaprior.io.renamed import LOOP_PARAMETERS
+from metaprior.kernels import Kernel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The usual surrogate: noise in standard deviations of what it sees, steps of its first fit and of those that go on.
+SURROGATE_NOISE, FIRST_ITER, WARM_ITER = 0.02, 1000, 300
+
+
+def default_surrogate(
+    input_kernel: Kernel | str | None = None, *, noise: float | None = SURROGATE_NOISE, max_iter: int = FIRST_ITER
+) -> MetaGPRegressor:
+    """Return the usual surrogate: MetaGP-local with a small fixed noise.
+
+    Parameters
+    ----------
+    input_kernel : Kernel or str, default=None
+        What is known of the function: how it depends on x, in the units of x. None: RBF.
+    noise : float or None, default=0.02
+        Standard deviation of the answers' noise, in standard deviations of all answers (after the warp); None: learned.
+    max_iter : int, default=1000
+        Steps of a fresh fit.
+    """
+    kernel = kernels.RBF() if input_kernel is None else input_kernel
+    return MetaGPRegressor(input_kernel=kernel, noise=noise, max_iter=max_iter)
+
+
+def _accepts_old_order(tell: Callable[..., None]) -> Callable[..., None]:
+    """Let `tell` be called as `tell(X, y)`, as it was before all loops had the same one."""
+
+    @functools.wraps(tell)
+    def call(self: "Optimiser", y: Any, *values: Any, X: Any = None) -> None:
+        if not values:
+            return tell(self, y, X=X)
+        warnings.warn(
+            "tell(X, y) is now tell(y, X=X); the old order will go with the next release.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return tell(self, *values, X=y)
+
+    return call
+
+
+class Optimiser(Loop[Evaluations]):
+    """Bayesian optimisation: minimise a function on a box by evaluating it at a few points.
+
+    The first `n_initial` points are spread over the box. After that, the posterior of a surrogate chooses the points.
+
+    Parameters
+    ----------
+    bounds : array-like of shape (n_dimensions, 2)
+        The lowest and the highest value of every variable.
+    estimator : estimator, default=None
+        The surrogate: any regressor of this library, or a scikit-learn regressor with `sample_y` or, for "ei",
+        `predict(return_std=True)`. It sees x as it is, and values with mean 0 and standard deviation 1. None means
+        `default_surrogate()`.
+    acquisition : {"thompson", "ei", "random"}, default="thompson"
+        How a point is chosen: the minimum of a drawn function, the largest expected improvement, or at random.
+    n_queries : int, default=1
+        Number of points that are chosen together.
+    n_initial : int, default=None
+        Number of points before the surrogate is used; None means 2 * n_dimensions + 2. All values that were told count.
+    warp : bool, default=True
+        Whether the surrogate sees log(1 + (y - best) / s), s the lower quartile of y - best, instead of y.
+    warm_iter : int or None, default=300
+        Number of steps of a fit that continues from the last one. None means 0.3 of the estimator's `max_iter`.
+    random_state : int, default=None
+        Seed of the questions and of the fits. An estimator whose own `random_state` is an integer keeps it. None draws
+        a seed, which the attribute `random_state` and the file then hold.
+    path : str or path, default=None
+        File to which the loop is saved after every call. It must not exist yet; `Optimiser.load` resumes from a file.
+
+    Attributes
+    ----------
+    path : Path or None
+        Can be set to save elsewhere from the next call on.
+    n_queries : int
+        Can be set to ask for another number of points from the next question on.
+
+    Examples
+    --------
+    >>> from metaprior.decisions import Optimiser
+    >>> optimiser = Optimiser([(-1, 2)], random_state=0)
+    >>> for _ in range(6):
+    ...     question = optimiser.ask()
+    ...     optimiser.tell((question[:, 0] - 0.3) ** 2)
+    >>> optimiser.best_x.shape
+    (1,)
+    """
+
+    kind = "optimise"
+    _model: WarmStartedModel
+
+    @accepts_old_keywords(LOOP_PARAMETERS)
+    def __init__(
+        self,
+        bounds: Any,
+        *,
+        estimator: Any = None,
+        acquisition: str = "thompson",
+        n_queries: int = 1,
+        n_initial: int | None = None,
+        warp: bool = True,
+        warm_iter: int | None = WARM_ITER,
+        random_state: int | None = None,
+        path: str | os.PathLike | None = None,
+    ) -> None:
+        self.box = Box(bounds)
+        expect("acquisition", acquisition, f"one of {tuple(ACQUISITIONS)}", acquisition in ACQUISITIONS)
+        expect("n_queries", n_queries, "a whole number of at least 1", is_whole(n_queries) and n_queries >= 1)
+        count = 2 * self.box.n_dimensions + 2 if n_initial is None else n_initial
+        expect("n_initial", n_initial, "a whole number of at least 2", is_whole(count) and count >= 2)
+        model = WarmStartedModel(default_surrogate() if estimator is None else estimator, warm_iter)
+        super().__init__(model, random_state, path)
+        self.acquisition, self.warp = acquisition, bool(warp)
+        self.n_queries, self.n_initial = int(n_queries), int(count)
+        self._commit(Evaluations.none(self.box.n_dimensions))
+
+    # --- questions and answers -------------------------------------------------------
+
+    def ask(self, n_queries: int | None = None) -> np.ndarray:
+        """Return points to evaluate: those that are pending, oldest first, then new ones.
+
+        Asking again without telling gives the same points: a loop that was stopped goes on with the next one. With
+        n workers, ask(n) after every answer keeps them all busy.
+
+        Parameters
+        ----------
+        n_queries : int, default=None
+            How many points; None: the loop's own `n_queries`.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_dimensions)
+        """
+        count = self.n_queries if n_queries is None else n_queries
+        expect("n_queries", count, "a whole number of at least 1", is_whole(count) and count >= 1)
+        missing = int(count) - len(self.pending)
+        if missing > 0:
+            of_design = self._of_design(missing)
+            new = [self.box.spread(of_design, self.random_state, self._state.n_designed)]
+            new += [self._chosen(missing - of_design)] if missing > of_design else []
+            self._commit(self._state.with_questions(np.vstack(new), of_design))
+        return self.pending[:count].copy()
+
+    @_accepts_old_order
+    def tell(self, y: Any, *, X: Any = None) -> None:
+        """Take values of the function: the lowest is looked for.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (n,)
+        X : array-like of shape (n_dimensions,) or (n, n_dimensions), default=None
+            Where they were observed: at pending points or any others of the box. None: at all pending points, in their
+            order.
+        """
+        rows = self.pending if X is None else self.box.checked(X, "tell")
+        values = np.atleast_1d(np.asarray(y, np.float64))
+        if X is None and not len(rows):
+            raise ValueError("tell: no question is pending; ask first, or give X.")
+        if values.shape != (len(rows),):
+            raise ValueError(
+                f"tell: expected {len(rows)} answers, one for each {'pending ' if X is None else ''}point; got shape "
+                f"{np.shape(y)}{'; give X to answer some of them' if X is None else ''}."
+            )
+        if not np.all(np.isfinite(values)):
+            raise ValueError(
+                f"tell: expected finite answers; got {values}. For an evaluation that failed, tell a poor value, "
+                "such as the largest so far."
+            )
+        near = np.max(np.abs(self.box.to_unit(self.pending)[:, None] - self.box.to_unit(rows)), axis=2) < 1e-9
+        self._commit(self._state.with_values(rows, values, near.any(axis=1)))
+
+    def _play_round(self, source: Callable[[np.ndarray], float], n_left: int) -> None:
+        questions = self.ask(min(self.n_queries, n_left))
+        self.tell([float(source(x)) for x in questions], X=questions)
+
+    def _summary(self) -> str:
+        return f"best {self.best_y:.4g}"
+
+    def _of_design(self, count: int) -> int:
+        """Return how many of the next questions are of the first design: all, before there is something to fit."""
+        if len(self.y) < 2:
+            return count
+        return min(count, max(self.n_initial - len(self.y) - len(self.pending), 0))
+
+    def _chosen(self, count: int) -> np.ndarray:
+        targets = surrogate_targets(self.y, warp=self.warp)
+        model = None
+        if self.acquisition != "random":
+            model = self._model.fit(self.X, targets, self._fit_seed(len(targets)))
+        seed = np.random.SeedSequence([self.random_state, 1, self._state.n_asked])
+        situation = Situation(self.box, model, self.X, targets, self.pending, seed)
+        return ACQUISITIONS[self.acquisition](situation, count)
+
+    # --- what was found --------------------------------------------------------------
+
+    @property
+    def X(self) -> np.ndarray:
+        """The points whose values were told, in that order."""
+        return self._state.X
+
+    @property
+    def y(self) -> np.ndarray:
+        """The values that were told."""
+        return self._state.y
+
+    @property
+    def pending(self) -> np.ndarray:
+        """Points without a value, oldest first."""
+        return self._state.pending
+
+    @property
+    def n_observed(self) -> int:
+        """How many values were told."""
+        return len(self.y)
+
+    @property
+    def best_x(self) -> np.ndarray:
+        """The point of the lowest value so far."""
+        self._expect_values()
+        return self.X[np.argmin(self.y)]
+
+    @property
+    def best_y(self) -> float:
+        """The lowest value so far."""
+        self._expect_values()
+        return float(np.min(self.y))
+
+    def _expect_values(self) -> None:
+        if not len(self.y):
+            raise ValueError("best: nothing was told yet; ask for questions and tell their answers.")
+
+    @property
+    def history(self) -> "pd.DataFrame":
+        """One row per value, in the order in which they were told; needs pandas.
+
+        The columns are the number of the `observation`, the point `x0`, `x1`, ..., its value `y` and the `best` value
+        so far.
+        """
+        return super().history
+
+    def _history_columns(self) -> dict[str, Any]:
+        best = np.minimum.accumulate(self.y) if len(self.y) else self.y
+        point = {f"x{d}": self.X[:, d] for d in range(self.box.n_dimensions)}
+        return {"observation": np.arange(1, len(self.y) + 1), **point, "y": self.y, "best": best}
+
+    # --- files -----------------------------------------------------------------------
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "bounds": self.box.bounds.tolist(),
+            "acquisition": self.acquisition,
+            "n_queries": self.n_queries,
+            "n_initial": self.n_initial,
+            "warp": self.warp,
+            "random_state": self.random_state,
+        }
+
+    @classmethod
+    def _from_settings(cls, settings: dict[str, Any], model: WarmStartedModel | None) -> Self:
+        assert model is not None
+        return cls(**settings, estimator=model.template, warm_iter=model.warm_iter)
+
+    @classmethod
+    def _state_from(cls, fields: dict[str, Any]) -> Evaluations:
+        return Evaluations(**fields)
+
+
+@accepts_old_keywords(LOOP_PARAMETERS)
+def minimise(
+    function: Callable[[np.ndarray], float],
+    bounds: Any,
+    n_observations: int = 40,
+    *,
+    estimator: Any = None,
+    acquisition: str = "thompson",
+    n_queries: int = 1,
+    n_initial: int | None = None,
+    warp: bool = True,
+    random_state: int | None = None,
+    path: str | os.PathLike | None = None,
+    verbose: bool = False,
+) -> Optimiser:
+    """Look for the lowest value of a function on a box.
+
+    Parameters
+    ----------
+    function : callable
+        From a point, an array of shape (n_dimensions,), to a number.
+    n_observations : int, default=40
+        How often the function is evaluated.
+    bounds, estimator, acquisition, n_queries, n_initial, warp, random_state :
+        As for `Optimiser`.
+    path : str or path, default=None
+        A file of the loop. If it is there, that loop goes on; its settings must be these.
+    verbose : bool, default=False
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    Optimiser
+        With `best_x`, `best_y`, `X`, `y` and `history`.
+
+    Examples
+    --------
+    >>> from metaprior.decisions import minimise
+    >>> found = minimise(lambda x: (x[0] - 0.3) ** 2, [(-1, 2)], n_observations=6, random_state=0)
+    >>> len(found.y)
+    6
+    """
+    if path is not None and Path(path).exists():
+        optimiser = Optimiser.load(path, estimator)
+        wanted = {"acquisition": acquisition, "n_initial": n_initial, "warp": warp, "random_state": random_state}
+        _expect_same(optimiser, {"bounds": Box(bounds).bounds.tolist(), **wanted})
+        optimiser.n_queries = n_queries
+    else:
+        optimiser = Optimiser(
+            bounds,
+            estimator=estimator,
+            acquisition=acquisition,
+            n_queries=n_queries,
+            n_initial=n_initial,
+            warp=warp,
+            random_state=random_state,
+            path=path,
+        )
+    return optimiser.run(function, n_observations, verbose=verbose)
+
+
+def _expect_same(optimiser: Optimiser, wanted: dict[str, Any]) -> None:
+    """Raise where a file holds a loop with other settings."""
+    saved = optimiser._settings()
+    for name, value in wanted.items():
+        if value is not None and value != saved[name]:
+            raise ValueError(
+                f"{name}: the loop in {optimiser.path} has {saved[name]!r}, not {value!r}; give its settings to go "
+                "on with it, or another path."
+            )

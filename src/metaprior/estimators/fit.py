@@ -1,0 +1,115 @@
+"""A fit on one page: validate, standardise, build and train, store.
+
+Nothing of the estimator changes before training has ended well, so an interrupted or refused fit leaves the old one.
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_random_state, validate_data
+
+from metaprior.estimators.checks import standard_units, text_columns
+from metaprior.estimators.method import Method, Problem
+from metaprior.model import Model
+
+if TYPE_CHECKING:
+    from metaprior.estimators.base import Estimator
+
+
+@dataclass(frozen=True)
+class InputScaling:
+    """The offset and the scale of every input column."""
+
+    offset: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray, kind: str) -> "InputScaling":
+        """Standardise every column by itself ("per_column"), or all by the values of all columns ("joint")."""
+        if kind == "per_column":
+            return cls(*standard_units(x))
+        offset, scale = standard_units(x.reshape(-1, 1))
+        return cls(np.repeat(offset, x.shape[1]), np.repeat(scale, x.shape[1]))
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Return standardised inputs."""
+        return (x - self.offset) / self.scale
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the fitted attributes that the scaling leaves on the estimator."""
+        return {"x_offset_": self.offset, "x_scale_": self.scale}
+
+
+class PreparedFit(NamedTuple):
+    """All that a fit needs, before it: nothing of the estimator has changed yet."""
+
+    method: Method
+    problem: Problem
+    seed: int
+    scaling: InputScaling
+    #: scikit-learn's own attributes: the number and the names of the columns
+    columns: dict[str, Any]
+
+
+def method_of(estimator: "Estimator") -> Method:
+    """Return how an estimator's model is fitted and asked, by its parameters of now."""
+    return estimator._method()
+
+
+def prepare_fit(estimator: "Estimator", X: Any, y: Any, scaling: InputScaling | None = None) -> PreparedFit:
+    """Check parameters and data; standardise the inputs, by a given scaling if there is one, and the targets."""
+    method, last = estimator._method(), estimator._last_model()
+    method.check()
+    x, y, columns = validate_fit_data(estimator, X, y)
+    targets = estimator._targets_of(y)
+    if scaling is None:
+        scaling = InputScaling.of(x, method.input_scaling) if last is None else estimator._scaling()
+    standardised = targets.standardised(y)
+    likelihood = targets.likelihood(x, standardised, method)
+    num_functions = targets.num_functions(likelihood)
+    if last is not None:
+        _check_continued(last, x.shape[1], num_functions)
+    problem = Problem(x, scaling(x), scaling.scale, standardised, likelihood, num_functions, targets, last)
+    seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+    return PreparedFit(method, problem, seed, scaling, columns)
+
+
+def store_fit(estimator: "Estimator", prepared: PreparedFit, attributes: dict[str, Any]) -> None:
+    """Let the estimator have what was fitted, in place of an earlier fit."""
+    fitted = {**prepared.columns, **prepared.scaling.attributes(), **prepared.problem.kind.attributes(), **attributes}
+    estimator.__dict__.pop("feature_names_in_", None)
+    estimator.__dict__.update(fitted)
+
+
+def validate_fit_data(estimator: "Estimator", X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Return checked inputs, targets, and what scikit-learn would note of the columns on the estimator."""
+    noted = copy.copy(estimator)
+    x, y = checked(noted, X, y, **estimator._target_checks())
+    names = ("n_features_in_", "feature_names_in_")
+    return x, np.asarray(y), {name: vars(noted)[name] for name in names if name in vars(noted)}
+
+
+def checked(estimator: "Estimator", X: Any, *target: Any, **kwargs: Any) -> Any:
+    """Validate X (at predict) or X and y (at fit) as scikit-learn does; name columns that are not numbers."""
+    try:
+        return validate_data(estimator, X, *target, reset=bool(target), dtype=np.float64, **kwargs)
+    except ValueError as error:
+        columns = text_columns(X)
+        if "could not convert" in str(error) and columns:
+            raise ValueError(
+                f"expected numeric columns; {columns} are not: encode them (for instance with scikit-learn's "
+                "OneHotEncoder) or leave them out."
+            ) from error
+        raise
+
+
+def _check_continued(last: Model, num_features: int, num_functions: int) -> None:
+    """Raise where a warm start gets other data than the last fit had."""
+    first, end = last.network.weight_layers[0], last.network.weight_layers[-1]
+    # the last of a layer's inputs is the bias
+    sizes = [("features", len(first.inputs) - 1, num_features), ("targets", len(end.outputs), num_functions)]
+    for what, expected, got in sizes:
+        if got != expected:
+            raise ValueError(f"warm_start: expected {expected} {what}, as in the last fit; got {got}.")

@@ -1,0 +1,261 @@
+"""Several tasks: fitted together, adapted to a new one, asked by the task's name.
+
+The tasks' models are joined, trained as one, and taken apart again: what is kept is one ordinary fitted estimator per
+task, which answers for it.
+"""
+
+import abc
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any, Self
+
+import jax
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from metaprior.estimators.base import Estimator
+from metaprior.estimators.checks import expect_whole
+from metaprior.estimators.fit import InputScaling, PreparedFit, prepare_fit, store_fit
+from metaprior.estimators.metagp_method import MetaGPMethod
+from metaprior.estimators.method import WARM_BEGINS
+from metaprior.estimators.phases import usual_phase
+from metaprior.estimators.renamed import without_old_names
+from metaprior.estimators.stopping import as_numpy
+from metaprior.inference import Fit
+from metaprior.io.saving import save
+from metaprior.model import Model
+from metaprior.multitask.checks import check_parameters
+from metaprior.multitask.start import likelihood_start, private_start
+from metaprior.multitask.tasks import (
+    Name,
+    check_name,
+    metagp_of_one,
+    named_tasks,
+    rescaled,
+    side_by_side,
+    started_alike,
+    together,
+)
+from metaprior.predictive.draws import Predictive
+from metaprior.weights import MetaGP
+from metaprior.weights.multitask import MultiTask as SharedWeights
+from metaprior.weights.multitask import joined, split
+
+#: The steps of a run whose end an adaptation is. What is solved for is near its optimum, and Adam's first steps are of
+#: full size wherever it stands: fewer steps begin later, where they are small.
+WHOLE_RUN = 100
+
+
+class MultiTask(BaseEstimator, abc.ABC):
+    """What both estimators of several tasks share."""
+
+    random_state: int | np.random.RandomState | None
+    input_scaling: str
+    n_inducing_rows: int | str
+    adapt_iter: int
+    shared_: MetaGP
+    tasks_: list[Name]
+    estimators_: dict[Name, Estimator]
+    n_features_in_: int
+
+    @abc.abstractmethod
+    def _single(self) -> type[Any]:
+        """Return the class of the estimator of one task."""
+
+    @abc.abstractmethod
+    def _common_terms(self, tasks: Mapping[Name, PreparedFit]) -> dict[str, Any]:
+        """Return the fitted attributes that say what the targets of all tasks have in common."""
+
+    @abc.abstractmethod
+    def _on_terms(self, name: Name, task: PreparedFit, terms: Mapping[str, Any]) -> PreparedFit:
+        """Return a task on the terms of all tasks, or raise where it does not fit."""
+
+    def fit(self, tasks: Any) -> Self:
+        """Fit all tasks together.
+
+        Parameters
+        ----------
+        tasks : dict of name to (X, y), or list of (X, y)
+            Names are text or whole numbers; tasks of a list are called 0, 1, ... Numbers of rows may differ.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        singles = {name: self._of_one() for name in named_tasks(tasks)}
+        prepared = {name: prepare_fit(singles[name], *data) for name, data in named_tasks(tasks).items()}
+        terms = self._common_terms(prepared)
+        prepared = {name: self._checked_task(name, task, terms) for name, task in prepared.items()}
+        scaling = InputScaling.of(np.concatenate([task.problem.x for task in prepared.values()]), self.input_scaling)
+        prepared = {name: rescaled(task, scaling) for name, task in prepared.items()}
+        problems = [task.problem for task in prepared.values()]
+        seed = self._seed()
+        method, models = started_alike(self._of_one(), problems, seed)
+        table = side_by_side(problems)
+        fit = method.train(method.job(table, seed, together(models)), table)
+        self._store(fit, singles, prepared, {**terms, **scaling.attributes()}, seed)
+        return self
+
+    def _checked_task(self, name: Name, task: PreparedFit, terms: Mapping[str, Any]) -> PreparedFit:
+        expect_number(name, "features", terms["n_features_in_"], task.problem.x.shape[1])
+        return self._on_terms(name, task, terms)
+
+    def _store(
+        self,
+        fit: Fit,
+        singles: dict[Name, Any],
+        prepared: dict[Name, PreparedFit],
+        attributes: dict[str, Any],
+        seed: int,
+    ) -> None:
+        """Keep the shared parts, every task's own estimator, and how the ELBO went."""
+        weights = as_numpy(fit.model).weights
+        assert isinstance(weights, SharedWeights)
+        for index, (name, task) in enumerate(prepared.items()):
+            _store_task(singles[name], task, fit, index, weights.common, seed)
+        terms = {name: values for name, values in fit.history.items() if name != "elbo"}
+        history = {"n_iter_": fit.num_steps, "elbo_history_": fit.history["elbo"], "elbo_terms_": terms}
+        fitted = {"shared_": weights.common, "tasks_": list(singles), "estimators_": singles}
+        self.__dict__.update({**attributes, **history, **fitted})
+
+    def adapt(self, task: Name, X: Any, y: Any) -> Self:
+        """Learn a new task by its private parts alone; the shared parts and all other tasks stay as they are.
+
+        Given the shared parts, the posterior of the task's functions is a linear solve; at most `adapt_iter` steps of
+        the optimizer move the task's hyper-parameters, and end when the bound is flat.
+
+        Parameters
+        ----------
+        task : str or int
+            A new name, or that of a task adapted before, which is then learned anew.
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        check_name(task)
+        if task in self.tasks_:
+            raise ValueError(f"adapt: {task!r} is a task of the fit, {self.tasks_}; give the new task another name.")
+        single, scaling = self._of_one(), InputScaling(self.x_offset_, self.x_scale_)
+        prepared = rescaled(self._checked_task(task, prepare_fit(single, X, y), vars(self)), scaling)
+        seed, table = self._seed(), side_by_side([prepared.problem])
+        method = metagp_of_one(self._of_one(max_iter=int(self.adapt_iter)))
+        begins = max(WARM_BEGINS, 1 - self.adapt_iter / WHOLE_RUN)
+        recipe = method.recipe(prepared.problem)._replace(begins=begins)
+        job = method.job(table, seed, self._start_of(prepared, seed))
+        phase = usual_phase(recipe, method.settling(prepared.problem))
+        fit = method.train(job._replace(phases=[phase]), table)
+        _store_task(single, prepared, fit, 0, self.shared_, seed)
+        self.estimators_ = {**self.estimators_, task: single}
+        return self
+
+    def _start_of(self, task: PreparedFit, seed: int) -> Model:
+        """Return the model of a new task alone, of which training moves the private parts only."""
+        known: list[Any] = [self.estimators_[name].model_ for name in self.tasks_]
+        asked = self.n_inducing_rows
+        # the codes are not the task's own, and a short task may have fewer rows than the tasks of the fit
+        few = asked if asked == "auto" else min(int(asked), task.problem.num_rows)
+        starter = metagp_of_one(self._of_one(n_inducing="auto", n_inducing_rows=few))
+        fresh: Any = starter.initial_model(task.problem, seed)
+        private = private_start(split(fresh.weights)[1], [split(model.weights)[1] for model in known])
+        likelihood = likelihood_start(fresh.likelihood, [model.likelihood for model in known])
+        alone: Any = together([Model(joined(self.shared_, private), fresh.network, likelihood, fresh.output)])
+        return dataclasses.replace(alone, weights=alone.weights.with_shared_held())
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _of_one(self, **changed: Any) -> Any:
+        """Return an estimator of one task with the parameters of this one."""
+        single = self._single()
+        names = single().get_params(deep=False)
+        params = {name: value for name, value in self.get_params(deep=False).items() if name in names}
+        return single(**{**params, "uncertain_hypers": False, **changed})
+
+    def _check_parameters(self) -> None:
+        check_parameters(self.get_params(deep=False), metagp_of_one(self._of_one()), self._single().__name__)
+        expect_whole("adapt_iter", self.adapt_iter, 0)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, by their present names or, for one release, their old ones."""
+        return super().set_params(**without_old_names(params))
+
+    def estimator(self, task: Name) -> Any:
+        """Return the fitted `MetaGPRegressor` (or `MetaGPClassifier`) that answers for a task."""
+        check_is_fitted(self)
+        if task not in self.estimators_:
+            raise ValueError(f"task: expected one of {list(self.estimators_)}; got {task!r}.")
+        return self.estimators_[task]
+
+    def predict_distribution(self, X: Any, *, task: Name) -> Predictive:
+        """Return the predictive distribution of a task at X: mean, variances, quantiles, entropy, log density, draws.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        task : str or int
+            A name of `estimators_`.
+
+        Returns
+        -------
+        Predictive
+        """
+        return self.estimator(task).predict_distribution(X)
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, task: Name) -> np.ndarray:
+        """Draw functions of a task, coherent over the rows of X; with one `random_state` tasks share what is below.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples), (n_samples_X, n_targets, n_samples) for several targets or
+        (n_samples_X, n_classes, n_samples), class probabilities, for a classifier
+        """
+        return self.estimator(task).sample_y(X, n_samples, random_state)
+
+    def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+        """Write all tasks to one file, which `metaprior.load` reads; no pickle.
+
+        Parameters
+        ----------
+        path : str or path
+            For instance "tasks.metaprior".
+        overwrite : bool, default=False
+            Whether a file that is there may be replaced.
+        """
+        check_is_fitted(self)
+        save(self, path, overwrite=overwrite)
+
+    def _saved_state(self) -> dict[str, Any]:
+        """Return what fitting has added, in parts that can be saved."""
+        parameters = self.get_params(deep=False)
+        state = {name: value for name, value in vars(self).items() if name not in parameters}
+        answering = state.pop("estimators_")
+        # the keys of a file's dicts are text, names may be numbers: lists
+        return {**state, "names": list(answering), "answering": list(answering.values())}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take back what `_saved_state` gave."""
+        self.__dict__.update({name: value for name, value in state.items() if name not in ("names", "answering")})
+        self.estimators_ = dict(zip(state["names"], state["answering"], strict=True))
+
+
+def _store_task(single: Any, task: PreparedFit, fit: Fit, index: int, shared: MetaGP, seed: int) -> None:
+    """Let the estimator of a task have its own part of the fit with the shared parts."""
+    model: Any = as_numpy(fit.model)
+    private, likelihood = jax.tree.map(lambda leaf: leaf[index], (model.weights.private, model.likelihood))
+    own = Model(joined(shared, private), model.network, likelihood, model.output.task(index))
+    assert isinstance(task.method, MetaGPMethod)
+    store_fit(single, task, task.method.attributes(fit._replace(model=own), task.problem, seed))
+
+
+def expect_number(name: Name, what: str, expected: int, got: int) -> None:
+    """Raise where a task has another number of features or targets than the others."""
+    if got != expected:
+        raise ValueError(f"task {name!r}: expected {expected} {what}, as the other tasks have; got {got}.")
