@@ -1,6 +1,4 @@
-"""Contextual bandits: policies against slow twins, a loop that survives being killed, and what learning costs."""
-
-import warnings
+"""Contextual bandits: policies against slow twins, a loop that survives being killed, and simulations."""
 
 import numpy as np
 import pytest
@@ -9,10 +7,9 @@ from sklearn.linear_model import BayesianRidge
 
 from killed import calls_until_killed
 from metaprior import MetaGPRegressor
-from metaprior.bandit import Bandit, Mushrooms, default_reward_model, simulate
+from metaprior.bandit import Bandit, default_reward_model, simulate
 from metaprior.bandit.policies import all_rows, epsilon_greedy, greedy, model_rows, thompson, uniform
-from metaprior.baselines import ExactGPRegressor, MFVIRegressor
-from metaprior.datasets import mushroom
+from metaprior.baselines import ExactGPRegressor
 from metaprior.decisions.warm_start import RefittedModel
 from metaprior.estimators.base import Estimator
 from metaprior.kernels import RBF
@@ -250,28 +247,26 @@ def test_rewards_and_contexts_that_do_not_fit_are_refused():
         bandit.ask([1.0, 2.0])
 
 
-# --- mushrooms ------------------------------------------------------------------------
-
-POISONOUS = np.array([0, 1, 1, 0, 1])
-PROBLEM = Mushrooms(np.eye(5), POISONOUS, random_state=3)
-ROUNDS = np.arange(4000)
+# --- simulations ----------------------------------------------------------------------
 
 
-def test_rewards_of_mushrooms_have_the_stated_means():
-    rewards = PROBLEM.rewards(ROUNDS, np.ones(4000, int))
-    poisonous = POISONOUS[np.argmax(PROBLEM.contexts(ROUNDS), axis=1)].astype(bool)
-    assert set(rewards[~poisonous]) == {5.0}
-    assert set(rewards[poisonous]) == {5.0, -35.0}
-    assert abs(rewards[poisonous].mean() + 15) < 4 * 20 / np.sqrt(poisonous.sum())
-    assert np.all(PROBLEM.rewards(ROUNDS, np.zeros(4000, int)) == 0)
-    np.testing.assert_array_equal(PROBLEM.expected(ROUNDS)[:, 1], np.where(poisonous, -15.0, 5.0))
-    np.testing.assert_array_equal(PROBLEM.expected(ROUNDS)[:, 0], 0)
+class Doors:
+    """Five kinds of doors: staying out gives 0; going in gives 5 at a good kind and costs 15 at a bad one."""
+
+    kinds = np.random.default_rng(3).integers(5, size=400)
+    gains = np.array([5.0, -15.0, -15.0, 5.0, -15.0])
+
+    def contexts(self, rounds):
+        return np.eye(5)[self.kinds[rounds]]
+
+    def expected(self, rounds):
+        return np.stack([np.zeros(len(rounds)), self.gains[self.kinds[rounds]]], axis=1)
+
+    def rewards(self, rounds, arms):
+        return self.expected(rounds)[np.arange(len(rounds)), arms]
 
 
-def test_mushrooms_come_alike_and_a_round_is_always_the_same():
-    kinds = np.argmax(PROBLEM.contexts(ROUNDS), axis=1)
-    assert np.all(np.abs(np.bincount(kinds) / 4000 - 0.2) < 4 * np.sqrt(0.16 / 4000))
-    np.testing.assert_array_equal(PROBLEM.contexts(ROUNDS[100:200]), PROBLEM.contexts(ROUNDS)[100:200])
+PROBLEM = Doors()
 
 
 def test_regret_is_what_the_oracle_gains_more():
@@ -291,7 +286,7 @@ def test_a_simulation_goes_on_where_it_stopped():
     np.testing.assert_array_equal(simulate(parts, PROBLEM, 30)["arm"], whole.arms)
 
 
-def test_thompson_learns_which_mushrooms_to_leave():
+def test_thompson_learns_which_doors_to_leave():
     model = ExactGPRegressor(RBF(1.0), n_restarts=0, noise=10.0, max_iter=0)
     regret = {
         policy: simulate(Bandit(2, model=model, policy=policy, refit_every=20), PROBLEM, 200)["regret"].sum()
@@ -328,42 +323,3 @@ def test_a_bandit_killed_between_any_two_calls_goes_on_with_the_same_arms(tmp_pa
         before = calls_until_killed(LOOP, path, first)
         after = calls_until_killed(LOOP, path, 12 - first + first % 2)  # a round without a reward is asked again
         assert before[: first - first % 2] + after == whole
-
-
-# --- what learning costs --------------------------------------------------------------
-
-
-def final_regrets(model, policy, num_rounds, seeds):
-    """The cumulative regret on the mushrooms, for every seed."""
-    data = mushroom()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return np.array(
-            [
-                simulate(
-                    Bandit(2, model=model, policy=policy, random_state=seed),
-                    Mushrooms(data.X, data.y, random_state=seed),
-                    num_rounds,
-                )["regret"].sum()
-                for seed in seeds
-            ]
-        )
-
-
-@pytest.mark.slow
-def test_thompson_with_metagp_regrets_less_than_with_mfvi_and_than_uniform_on_mushrooms():
-    """Every seed is the same stream of mushrooms for all: the differences have their standard errors."""
-    ours = default_reward_model(mushroom().X[:50], 2)
-    shared = ("hidden_layer_sizes", "max_iter", "batch_size", "n_train_draws", "noise")
-    theirs = MFVIRegressor(**{name: getattr(ours, name) for name in shared})
-    regret = {
-        name: final_regrets(model, policy, 2000, range(100, 105))
-        for name, model, policy in [
-            ("metagp", None, "thompson"),
-            ("mfvi", theirs, "thompson"),
-            ("uniform", None, "uniform"),
-        ]
-    }
-    for rival in ("mfvi", "uniform"):
-        gain = regret[rival] - regret["metagp"]
-        assert gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(len(gain))

@@ -1,12 +1,9 @@
-"""Bayesian optimisation: its parts against slow twins, a loop that survives being killed, and what it finds."""
-
-import warnings
+"""Bayesian optimisation: its parts against slow twins, a loop that survives being killed."""
 
 import jax
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.optimize import minimize as scipy_minimize
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF as ScikitRBF
@@ -15,11 +12,9 @@ from sklearn.linear_model import BayesianRidge
 from killed import calls_until_killed
 from metaprior import MetaGPRegressor
 from metaprior.baselines import EnsembleRegressor, ExactGPRegressor, MFVIRegressor
-from metaprior.kernels import Periodic
-from metaprior.optimise import BRANIN, HARTMANN6, RIPPLES, Box, Optimiser, default_surrogate, minimise
+from metaprior.optimise import Box, Optimiser, minimise
 from metaprior.optimise.acquisition import Situation, descended, expected_improvement, gaussian_improvement, thompson
 from metaprior.optimise.functions import functions_of, improvement, lowest
-from metaprior.optimise.problems import PERIOD
 from metaprior.optimise.targets import surrogate_targets
 
 pytestmark = pytest.mark.filterwarnings("ignore:the median distance")
@@ -444,19 +439,6 @@ def test_nothing_told_has_no_best():
         _ = Optimiser(BOX.bounds).best_x
 
 
-# --- the known functions ------------------------------------------------------------
-
-
-@pytest.mark.parametrize("objective", [BRANIN, HARTMANN6, RIPPLES])
-def test_the_lowest_values_are_those_that_a_local_search_finds(objective):
-    box = Box(objective.bounds)
-    starts = box.spread(64, 0)
-    best = sorted(starts, key=objective)[:8]
-    found = [scipy_minimize(objective, x, bounds=objective.bounds, tol=1e-12).fun for x in best]
-    np.testing.assert_allclose(min(found), objective.lowest, atol=1e-6)
-    assert all(objective(x) >= objective.lowest for x in starts)
-
-
 # --- killed -------------------------------------------------------------------------
 
 LOOP = """
@@ -489,41 +471,3 @@ def test_a_loop_killed_between_any_two_calls_goes_on_with_the_same_question(tmp_
         asked = [line for line in before if line.startswith("asked")]
         asked = asked[:-1] if first % 2 else asked
         assert asked + [line for line in after if line.startswith("asked")] == expected
-
-
-# --- what it finds --------------------------------------------------------------------
-
-SEEDS = range(100, 105)
-
-
-def regrets(objective, num_evaluations, seeds=SEEDS, **settings):
-    """The simple regret of a run for every seed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        runs = [minimise(objective, objective.bounds, num_evaluations, random_state=seed, **settings) for seed in seeds]
-    return np.array([run.best_y - objective.lowest for run in runs])
-
-
-@pytest.mark.slow
-def test_branin_is_minimised_to_a_hundredth_in_forty_evaluations_in_the_median_run():
-    assert np.median(regrets(BRANIN, 40)) <= 0.01
-
-
-def pays(rival, ours):
-    """Whether the mean log ratio of regrets, seed by seed, is two standard errors above zero.
-
-    Regrets of one method differ by orders of magnitude: the plain mean is that of the worst seed.
-    """
-    gain = np.log(rival) - np.log(ours)
-    return gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(len(gain))
-
-
-@pytest.mark.slow
-def test_hartmann_6_is_brought_lower_than_random_points_bring_it():
-    assert pays(regrets(HARTMANN6, 50, acquisition="random"), regrets(HARTMANN6, 50))
-
-
-@pytest.mark.slow
-def test_knowing_the_period_pays_on_a_periodic_function():
-    periodic, seeds = default_surrogate(Periodic(PERIOD, fixed=("period",))), range(300, 310)
-    assert pays(regrets(RIPPLES, 30, seeds), regrets(RIPPLES, 30, seeds, surrogate=periodic))

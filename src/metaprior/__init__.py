@@ -9,7 +9,28 @@ from typing import TYPE_CHECKING, Any
 from metaprior.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from metaprior import baselines, kernels, likelihoods, metrics, networks, prior, weight_gp, weights
+    from metaprior import (
+        active,
+        bandit,
+        baselines,
+        datasets,
+        estimators,
+        inference,
+        inputs,
+        io,
+        kernels,
+        likelihoods,
+        metrics,
+        multitask,
+        networks,
+        optimise,
+        output_layer,
+        predictive,
+        prior,
+        tables,
+        weight_gp,
+        weights,
+    )
     from metaprior.comparison import compare
     from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
     from metaprior.inputs import Projection
@@ -17,25 +38,37 @@ if TYPE_CHECKING:
     from metaprior.model import Model
     from metaprior.predictive.draws import Predictive
 
-
 __all__ = [
     "MetaGPClassifier",
     "MetaGPRegressor",
     "Model",
     "Predictive",
     "Projection",
+    "active",
+    "bandit",
     "baselines",
     "compare",
+    "datasets",
+    "estimators",
+    "inference",
+    "inputs",
+    "io",
     "kernels",
     "likelihoods",
     "load",
     "metrics",
+    "multitask",
     "networks",
+    "optimise",
+    "output_layer",
+    "predictive",
     "prior",
+    "tables",
     "weight_gp",
     "weights",
 ]
 
+#: Where classes and functions are defined; every other public name is a subpackage or a module.
 _HOMES = {
     "MetaGPClassifier": "metaprior.estimators",
     "MetaGPRegressor": "metaprior.estimators",
