@@ -7,7 +7,7 @@ import pytest
 
 import tosses
 from metaprior.cli import main
-from metaprior_reproduction import experiments
+from metaprior_reproduction import items
 from tossing import reproduced
 
 
@@ -30,9 +30,9 @@ def only_tosses(tmp_path, monkeypatch):
     """Let the tosses be the only item there is."""
     (tmp_path / "items").mkdir()
     (tmp_path / "items" / "tosses.py").write_text("from tosses import ITEM\n")
-    monkeypatch.setattr(experiments, "__path__", [str(tmp_path / "items")])
+    monkeypatch.setattr(items, "__path__", [str(tmp_path / "items")])
     yield tosses.ITEM
-    sys.modules.pop("metaprior_reproduction.experiments.tosses", None)
+    sys.modules.pop("metaprior_reproduction.items.tosses", None)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tosses
 from metaprior.io import saving
-from metaprior_reproduction.experiments.running import Session, make_study
+from metaprior_reproduction.frame.running import Session, make_study
 
 
 def die_at(event: str, number: int):

@@ -10,9 +10,10 @@ from scipy import stats
 
 from metaprior.inference.nuts import Settings
 from metaprior.random import StandardNormals
-from metaprior_reproduction.experiments import faithfulness, tiny_models
-from metaprior_reproduction.experiments.item import Results, Run, Summary
-from metaprior_reproduction.experiments.rank_statistics import (
+from metaprior_reproduction.items import faithfulness
+from metaprior_reproduction.parts import tiny_models
+from metaprior_reproduction.parts.item import Results, Run, Summary
+from metaprior_reproduction.parts.rank_statistics import (
     binned,
     bins_for,
     coverage,
@@ -24,7 +25,7 @@ from metaprior_reproduction.experiments.rank_statistics import (
     uniform_band,
     usual_distance,
 )
-from metaprior_reproduction.experiments.tiny_models import Fitting, Tiny, Truth
+from metaprior_reproduction.parts.tiny_models import Fitting, Tiny, Truth
 
 LEVELS = (50, 90, 95)
 NUM_DRAWS = 79

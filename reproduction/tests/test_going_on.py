@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tosses
-from metaprior_reproduction.experiments.store import OtherConfigurationError
+from metaprior_reproduction.frame.store import OtherConfigurationError
 from tossing import BENT, FAIR, contents, counting, reproduced, run_files, session, without_times
 
 #: The fair coin has a metric that is infinite.

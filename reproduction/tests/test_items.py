@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from metaprior_reproduction import experiments
+from metaprior_reproduction import items
 from metaprior_reproduction.datasets import files
-from metaprior_reproduction.experiments.running import make_study, reproduce
+from metaprior_reproduction.frame.running import make_study, reproduce
 
 #: Items whose smoke preset takes longer than a daily test should.
 LONG = frozenset(
@@ -35,7 +35,7 @@ LONG = frozenset(
         "versus-gp",
     }
 )
-ITEMS = [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in experiments.names()]
+ITEMS = [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in items.names()]
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def no_downloads(monkeypatch):
 def test_smoke_preset_gives_numbers_figures_and_verdicts(name, tmp_path, no_downloads):
     done = reproduce([name], "smoke", tmp_path)
     assert done.failures == []
-    item, result = experiments.item_named(name), json.loads((tmp_path / name / "result.json").read_text())
+    item, result = items.item_named(name), json.loads((tmp_path / name / "result.json").read_text())
     methods = list(dict.fromkeys(item.methods(item.presets["smoke"])))
     assert [row["method"] for row in result["rows"]] == methods
     assert len(result["runs"]) == len(methods) * result["config"]["seeds"]
@@ -70,9 +70,9 @@ def test_smoke_preset_gives_numbers_figures_and_verdicts(name, tmp_path, no_down
     assert all(verdict["claim"] and verdict["evidence"] for verdict in result["verdicts"])
 
 
-@pytest.mark.parametrize("name", experiments.names())
+@pytest.mark.parametrize("name", items.names())
 def test_every_item_has_a_title_a_claim_and_both_presets(name):
-    item = experiments.item_named(name)
+    item = items.item_named(name)
     assert item.title
     assert item.claim
     assert {"smoke", "paper"} <= set(item.presets)
@@ -85,4 +85,4 @@ def test_every_item_has_a_title_a_claim_and_both_presets(name):
 
 def test_an_unknown_item_is_told_with_those_there_are():
     with pytest.raises(ValueError, match=r"unknown item 'figure-9'; expected one of .*prior-global"):
-        experiments.item_named("figure-9")
+        items.item_named("figure-9")

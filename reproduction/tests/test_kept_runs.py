@@ -13,9 +13,9 @@ from numpy.testing import assert_array_equal
 
 import tosses
 from metaprior.cli import main
-from metaprior_reproduction.experiments import Outcome, Run
-from metaprior_reproduction.experiments.running import Session, make_study
-from metaprior_reproduction.experiments.store import ENDING, OtherConfigurationError, Store
+from metaprior_reproduction.frame.running import Session, make_study
+from metaprior_reproduction.frame.store import ENDING, OtherConfigurationError, Store
+from metaprior_reproduction.parts.item import Outcome, Run
 from tossing import BENT, FAIR, contents, counting, failing, reproduced, run_files, session, without_times
 
 #: The fair coin has a metric that is infinite.

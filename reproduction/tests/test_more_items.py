@@ -5,10 +5,9 @@ import pytest
 
 from metaprior import kernels
 from metaprior.datasets import Split
-from metaprior_reproduction.experiments import (
+from metaprior_reproduction.items import (
     active_toy,
     active_uci,
-    images,
     misspecified,
     mnist_ood,
     multitask,
@@ -16,8 +15,9 @@ from metaprior_reproduction.experiments import (
     uci_regression,
     versus_gp,
 )
-from metaprior_reproduction.experiments.item import Outcome, Results, Run
-from metaprior_reproduction.experiments.pool import Pool, asked, random_split
+from metaprior_reproduction.parts import images
+from metaprior_reproduction.parts.item import Outcome, Results, Run
+from metaprior_reproduction.parts.pool import Pool, asked, random_split
 
 RNG = np.random.default_rng(0)
 

@@ -6,8 +6,8 @@ import pytest
 from metaprior import MetaGPClassifier, MetaGPRegressor, baselines, kernels
 from metaprior.datasets import sinusoid
 from metaprior_reproduction.datasets import four_class, uci, uci_splits, x_sin_x
-from metaprior_reproduction.experiments.data_regimes import observed
-from metaprior_reproduction.experiments.faithfulness import (
+from metaprior_reproduction.items.data_regimes import observed
+from metaprior_reproduction.items.faithfulness import (
     MODELS,
     PRESETS,
     fitting_of,
@@ -15,9 +15,9 @@ from metaprior_reproduction.experiments.faithfulness import (
     sampling_of,
     tiny_of,
 )
-from metaprior_reproduction.experiments.methods import error_and_nll
-from metaprior_reproduction.experiments.rank_statistics import distances
-from metaprior_reproduction.experiments.tiny_models import INTEGRATED, drawn_truth, fitted, sampled
+from metaprior_reproduction.parts.methods import error_and_nll
+from metaprior_reproduction.parts.rank_statistics import distances
+from metaprior_reproduction.parts.tiny_models import INTEGRATED, drawn_truth, fitted, sampled
 
 SEEDS = range(5)
 

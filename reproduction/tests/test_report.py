@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tosses
-from metaprior_reproduction.experiments import Outcome
+from metaprior_reproduction.parts.item import Outcome
 from metaprior_reproduction.report import markdown, read_entries
 from metaprior_reproduction.report.numbers import number_text
 from tossing import reproduced

@@ -11,7 +11,7 @@ import pytest
 
 import tosses
 from metaprior_reproduction.datasets import DataError
-from metaprior_reproduction.experiments.progress import Call, Watch, duration
+from metaprior_reproduction.frame.progress import Call, Watch, duration
 from tossing import BENT, failing, run_files
 
 #: The fair coin has a metric that is infinite.
@@ -53,7 +53,7 @@ def test_quiet_says_nothing_and_json_is_one_object(run, only_tosses, tmp_path):
 
 
 def test_failures_give_a_non_zero_exit_and_are_named(run, only_tosses, tmp_path, monkeypatch):
-    module = importlib.import_module("metaprior_reproduction.experiments.tosses")
+    module = importlib.import_module("metaprior_reproduction.items.tosses")
     monkeypatch.setattr(module, "ITEM", dataclasses.replace(only_tosses, compute=failing))
     code, out, err = run("reproduce", "tosses", "--out", tmp_path)
     assert (code, out) == (1, "")
@@ -70,7 +70,7 @@ def test_data_that_are_missing_are_told_in_words_and_once_in_the_list(run, only_
     def without_data(config, method, seeds):
         raise DataError("coins.csv: cannot be downloaded; check the network.")
 
-    module = importlib.import_module("metaprior_reproduction.experiments.tosses")
+    module = importlib.import_module("metaprior_reproduction.items.tosses")
     monkeypatch.setattr(module, "ITEM", dataclasses.replace(only_tosses, compute=without_data))
     code, _, err = run("reproduce", "tosses", "--out", tmp_path, "--seeds", "2")
     assert code == 1
@@ -87,7 +87,7 @@ def test_an_interrupt_keeps_what_is_done_and_says_so(run, only_tosses, tmp_path,
             raise KeyboardInterrupt
         return tosses.compute(config, method, seeds)
 
-    module = importlib.import_module("metaprior_reproduction.experiments.tosses")
+    module = importlib.import_module("metaprior_reproduction.items.tosses")
     monkeypatch.setattr(module, "ITEM", dataclasses.replace(only_tosses, compute=interrupted))
     code, _, err = run("reproduce", "tosses", "--out", tmp_path)
     assert code == 130

@@ -15,10 +15,9 @@ from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.weight_gp import conditional_named
-from metaprior_reproduction.experiments import (
+from metaprior_reproduction.items import (
     approx_classification,
     approx_regression,
-    approximations,
     architectures,
     data_regimes,
     fnp_1d,
@@ -29,10 +28,11 @@ from metaprior_reproduction.experiments import (
     sinusoid,
     weight_covariance,
 )
-from metaprior_reproduction.experiments.figures import entropy_share
-from metaprior_reproduction.experiments.item import Outcome, Results, Run, Summary
-from metaprior_reproduction.experiments.methods import REGRESSORS, configured, square
-from metaprior_reproduction.experiments.verdicts import against_paper, at_most, margin, paired, said
+from metaprior_reproduction.parts import approximations
+from metaprior_reproduction.parts.figures import entropy_share
+from metaprior_reproduction.parts.item import Outcome, Results, Run, Summary
+from metaprior_reproduction.parts.methods import REGRESSORS, configured, square
+from metaprior_reproduction.parts.verdicts import against_paper, at_most, margin, paired, said
 from small import small_metagp
 
 MODULES = [

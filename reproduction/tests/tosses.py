@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metaprior_reproduction.experiments import Config, Item, Outcome, Results, Verdict
+from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
 
 CHANCES = {"fair": 0.5, "Coin [0.8] & <bent>": 0.8}
 

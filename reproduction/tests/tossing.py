@@ -4,8 +4,8 @@ import dataclasses
 from pathlib import Path
 
 import tosses
-from metaprior_reproduction.experiments.running import Session, make_study
-from metaprior_reproduction.experiments.store import ENDING
+from metaprior_reproduction.frame.running import Session, make_study
+from metaprior_reproduction.frame.store import ENDING
 
 FAIR, BENT = tosses.CHANCES
 

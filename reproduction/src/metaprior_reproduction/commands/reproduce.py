@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from metaprior.cli.result import Result, UsageError, counted
 
 if TYPE_CHECKING:
-    from metaprior_reproduction.experiments.running import Failure, Reproduced
+    from metaprior_reproduction.frame.running import Failure, Reproduced
 
 SUMMARY = "reproduce figures and tables of the paper; a run that was stopped goes on"
 EXAMPLES = """\
@@ -65,17 +65,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Result:
     """Run what is missing, and tell what came of it."""
-    from metaprior_reproduction import experiments
+    from metaprior_reproduction import items
 
     if args.list:
         return _listed()
-    names = _names(args.items, experiments.names())
+    names = _names(args.items, items.names())
     out = args.out or f"reproduced-{args.preset}"
     os.environ.setdefault("MPLBACKEND", "agg")  # figures go to files; no window is needed
-    from metaprior_reproduction.experiments.running import reproduce
+    from metaprior_reproduction.frame.running import reproduce
 
-    options = {"seeds": args.seeds, "jobs": args.jobs, "force": args.force, "quiet": args.quiet}
-    reproduced = reproduce(names, args.preset, out, **options)
+    reproduced = reproduce(
+        names, args.preset, out, seeds=args.seeds, jobs=args.jobs, force=args.force, quiet=args.quiet
+    )
     if reproduced.failures:
         raise RunsFailedError(reproduced)
     data = {"out": out, "items": [_item(result) for result in reproduced.results]}
@@ -93,10 +94,10 @@ def _names(asked: list[str], known: list[str]) -> list[str]:
 
 
 def _listed() -> Result:
-    from metaprior_reproduction import experiments
+    from metaprior_reproduction import items
 
-    items = {name: experiments.item_named(name) for name in experiments.names()}
-    data = {"items": [{"id": name, "title": item.title, "claim": item.claim} for name, item in items.items()]}
+    found = {name: items.item_named(name) for name in items.names()}
+    data = {"items": [{"id": name, "title": item.title, "claim": item.claim} for name, item in found.items()]}
     text = "\n\n".join(f"{one['id']}: {one['title']}\n  {' '.join(one['claim'].split())}" for one in data["items"])
     return Result(data, text)
 
@@ -110,7 +111,7 @@ def _failure(failure: "Failure") -> dict[str, str]:
 
 
 def _text(out: str, results: list[dict[str, Any]]) -> str:
-    from metaprior_reproduction.experiments.progress import duration
+    from metaprior_reproduction.frame.progress import duration
 
     lines = []
     for result in results:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from metaprior_reproduction.experiments.progress import duration
+from metaprior_reproduction.frame.progress import duration
 from metaprior_reproduction.report.contents import MEANING, OUTCOMES, Entry, Table, tally
 
 #: An SVG file larger than this gives way to its PNG.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from metaprior_reproduction.experiments.progress import duration
+from metaprior_reproduction.frame.progress import duration
 from metaprior_reproduction.report.contents import MEANING, OUTCOMES, Cell, Entry, tally
 
 #: A file in the folder of the results whose text, where there is one, stands at the top of the page.
