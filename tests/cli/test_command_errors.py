@@ -81,7 +81,7 @@ def test_problems_with_data_have_exit_code_1_and_their_place_in_json(folder, run
         (b"x,x,price\n1,2,3\n4,5,6\n", [], "more than one column called 'x'"),
         (b"x,price\n1,2\n1,3\n", [], "no column is left to predict 'price' from"),
         (b"x,price\n1,2\n3,2\n", [], "every value to predict is 2"),
-        (b"x,Price\n1,2\n3,4\n", [], "no column 'price' (is it 'Price'?)"),
+        (b"x,Price\n1,2\n3,4\n", [], "no column 'price' (did you mean 'Price'?)"),
         (b"x,price\n1,2\n3,4.5\n", ["--date", "when"], "no column 'when'"),
         (b"x,price\n1,2\n3,4.5\n", ["--input-kernel", "rbf@z"], "there is no input column 'z'"),
     ],

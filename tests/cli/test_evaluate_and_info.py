@@ -43,7 +43,7 @@ def test_an_unknown_class_is_named(folder, run_json, csv):
 def test_evaluation_needs_the_target(folder, run, csv):
     code, _, err = run("evaluate", folder / "price.metaprior", csv(FRAME.drop(columns="price").assign(Price=1)))
     assert code == 1
-    assert "no column 'price' to compare with (is it 'Price'?)" in err
+    assert "no column 'price' to compare with (did you mean 'Price'?)" in err
 
 
 def test_info_says_what_the_file_holds(folder, run, run_json):

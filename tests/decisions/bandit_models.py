@@ -1,5 +1,6 @@
-"""A model of rewards that says how it was fitted."""
+"""A model of rewards that says how it was fitted, and an environment whose truth is known."""
 
+import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from metaprior.estimators.base import Estimator
