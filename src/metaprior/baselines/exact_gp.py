@@ -196,7 +196,7 @@ class ExactFunctions(GaussianFunctions):
 
 
 def _variance(kernel: Scaled) -> float:
-    return float(np.exp(np.asarray(kernel.log_scale)))
+    return float(np.exp(np.asarray(kernel.leaf("scale"))))
 
 
 def _half(gp: GaussianProcessRegressor, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

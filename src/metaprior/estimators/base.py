@@ -30,6 +30,7 @@ from metaprior.estimators.stopping import FlatElbo, HeldOutScore, as_numpy, hold
 from metaprior.inference import Data, Fit, Recipe, Settling, StepConfig, make_data, row_mesh, train
 from metaprior.io.checkpoints import Checkpoint, CheckpointConfig, digest_of
 from metaprior.io.saving import save
+from metaprior.kernels.base import with_changed_kernels
 from metaprior.likelihoods import Likelihood
 from metaprior.likelihoods.gaussian import NOISE_HOLD
 from metaprior.model import Model
@@ -128,8 +129,13 @@ class Estimator(BaseEstimator, abc.ABC):
             setattr(self, name, value)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, by their present names or, for one release, their old ones."""
-        return super().set_params(**without_old_names(params))
+        """Set parameters, by their present names or, for one release, their old ones.
+
+        `input_kernel__lengthscale` replaces the input kernel by one with another lengthscale. Kernels do not change, so
+        one that is also held elsewhere keeps its values.
+        """
+        present = without_old_names(params)
+        return super().set_params(**with_changed_kernels(self.get_params(deep=False), present))
 
     def predict_distribution(self, X: Any) -> Predictive:
         """Return the predictive distribution at X: mean, variances, quantiles, entropy, log density, draws.
