@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar, get_origin
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -61,6 +61,7 @@ class HyperKernel(Kernel):
             raise TypeError(f"{cls.__name__}: the constructor follows from the declared fields; leave out `__init__`.")
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Declaration)}
         annotations = inspect.get_annotations(cls)
+        annotations |= {name: Hyper for name in own if name not in annotations}
         cls.arguments = {**cls.arguments, **_arguments(vars(cls), annotations)}
         cls.declared = {**cls.declared, **own}
         cls.__annotations__ = dict(
@@ -102,9 +103,9 @@ class HyperKernel(Kernel):
     def projected(self: H) -> H:
         """Clip the bounded leaves."""
         clipped = {
-            name: jnp.clip(self.leaf(name), np.log(low), np.log(high))
+            name: jnp.clip(leaf, np.log(low), np.log(high))
             for name, low, high in self.bounds
-            if self.leaf(name) is not None
+            if (leaf := self.leaf(name)) is not None
         }
         return super().projected().with_leaves(clipped)
 
@@ -164,8 +165,9 @@ class HyperKernel(Kernel):
     def _value(self, name: str) -> Any:
         """Return a natural value as the constructor takes it: None where it is not known, or not set."""
         value = natural(self.leaf(name))
-        is_start = isinstance(value, float | list) and np.all(np.equal(value, self.declared[name].start or np.nan))
-        return None if name in self.unset and is_start else value
+        is_plain = isinstance(value, float | list)
+        is_start = name in self.unset and is_plain and set(np.ravel(value)) == {self.declared[name].start}
+        return None if is_start else value
 
     def _bounds_by_name(self) -> BoundsByName:
         return {name: (low, high) for name, low, high in self.bounds} or None
@@ -185,7 +187,7 @@ def _arguments(namespace: Mapping[str, Any], annotations: Mapping[str, Any]) -> 
         value = namespace.get(name, dataclasses.MISSING)
         if isinstance(value, Declaration):
             found[name] = value.parameter(name)
-        elif get_origin(annotation) is not ClassVar:
+        elif "ClassVar" not in str(annotation):
             found[name] = argument(name, value.default if isinstance(value, dataclasses.Field) else value, annotation)
     return found
 
@@ -202,7 +204,6 @@ def _constructor(cls: type[HyperKernel]) -> Callable[..., None]:
         ],
         return_annotation=None,
     )
-
     names = ", ".join([*cls.arguments, "fixed", "bounds"])
 
     def __init__(self: HyperKernel, *args: Any, **kwargs: Any) -> None:
