@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from metaprior import MetaGPRegressor
@@ -154,6 +154,16 @@ def test_grid_search_over_a_lengthscale_finds_the_one_that_generalises():
     assert fitted.input_kernel == start.set_params(lengthscale=0.3)
     assert np.asarray(fitted.input_kernel_.lengthscale) == pytest.approx([0.3], rel=1e-5)
     assert start == RBF(1.0, fixed=("lengthscale",))
+
+
+def test_pipeline_reaches_the_period_of_its_models_kernel():
+    model = MetaGPRegressor((3,), input_kernel=Periodic(1.0, fixed=("period",)), max_iter=5, random_state=0)
+    line = Pipeline([("scale", StandardScaler(with_std=False)), ("model", model)])
+    search = GridSearchCV(line, {"model__input_kernel__period": [1.5]}, cv=2, error_score="raise").fit(X, Y)
+    fitted = search.best_estimator_["model"]
+    assert fitted.get_params()["input_kernel__period"] == 1.5
+    assert np.asarray(fitted.input_kernel_.period) == pytest.approx([1.5], rel=1e-5)
+    assert line.get_params()["model__input_kernel__period"] == 1.0
 
 
 def test_search_reaches_kernels_in_pipelines_and_compares_whole_kernels():

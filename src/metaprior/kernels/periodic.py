@@ -36,7 +36,7 @@ class Periodic(HyperKernel):
 
     def _on_circle(self) -> RBF:
         """Return the RBF over the circles: the cosine and the sine of a dimension share its lengthscale."""
-        lengthscale = jnp.asarray(self.leaf("lengthscale"))
+        lengthscale = jnp.atleast_1d(jnp.asarray(self.leaf("lengthscale")))
         return RBF().with_leaves({"lengthscale": jnp.concatenate([lengthscale, lengthscale])})
 
     def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
