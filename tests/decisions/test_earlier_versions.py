@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from metaprior.bandit import simulate
 
 import metaprior.decisions
 from decisions.active_pools import Distance, X, Y
 from decisions.bandit_models import Doors
+from metaprior.bandit import simulate
 from metaprior.decisions import Bandit, Optimiser, PoolLoop, choose, greedy_covariance, minimise
 from metaprior.io.renamed import LOOP_PARAMETERS
 from metaprior.predictive.from_sklearn import GaussianAnswer
