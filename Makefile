@@ -25,7 +25,8 @@ UNOPTIMISED = XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_multi_thre
 help: ## list the targets
 	@$(PYTHON) -c 'import re; [print("make %-13s %s" % m) for m in re.findall(r"^([a-z-]+):.*?## (.*)$$", open("Makefile").read(), re.M)]'
 
-# The stamps are newer than pyproject.toml as long as .venv matches it.
+# The stamps are newer than the pyproject.toml of both packages as long as .venv matches them.
+PROJECTS := pyproject.toml reproduction/pyproject.toml
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
@@ -35,11 +36,11 @@ $(VENV)/.installed-plot: pyproject.toml | $(VENV)/.created
 	@touch $@
 
 # The dev extra contains the plot extra, hence both stamps.
-$(VENV)/.installed-dev: pyproject.toml | $(VENV)/.created
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[dev]'
+$(VENV)/.installed-dev: $(PROJECTS) | $(VENV)/.created
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[dev]' -e reproduction
 	@touch $@ $(VENV)/.installed-plot
 
-venv: $(VENV)/.installed-dev ## create .venv with the package and the development tools
+venv: $(VENV)/.installed-dev ## create .venv with both packages and the development tools
 
 demo: $(VENV)/.installed-plot ## run examples/sinusoid.py, which writes sinusoid.png
 	$(BIN)/python examples/sinusoid.py
@@ -57,11 +58,11 @@ test: lint ## lint, types, import rules, and the tests but the slow ones
 test-all: lint ## the same with the slow tests
 	$(PYTEST)
 
-# An environment of its own, with the lowest version that pyproject.toml allows of everything it names.
-$(OLDEST)/.installed: pyproject.toml .ci/oldest.py
+# An environment of its own, with the lowest allowed version of everything that a pyproject.toml names.
+$(OLDEST)/.installed: $(PROJECTS) .ci/oldest.py
 	$(PYTHON) -m venv --clear $(OLDEST)
 	$(PYTHON) .ci/oldest.py > $(OLDEST)/constraints.txt
-	$(OLDEST)/bin/python -m pip install --disable-pip-version-check --quiet -c $(OLDEST)/constraints.txt -e '.[dev]'
+	$(OLDEST)/bin/python -m pip install --disable-pip-version-check --quiet -c $(OLDEST)/constraints.txt -e '.[dev]' -e reproduction
 	@touch $@
 
 test-oldest: $(OLDEST)/.installed ## the tests but the slow ones, with the oldest allowed version of every dependency
@@ -86,5 +87,5 @@ format: venv ## sort imports, apply safe fixes and format the code
 	$(BIN)/ruff format .
 
 clean: ## remove caches, build output and pictures (.venv stays)
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis *.png
-	@$(PYTHON) -c 'import pathlib, shutil; [shutil.rmtree(p) for d in ("src", "tests", "examples") for p in list(pathlib.Path(d).rglob("__pycache__"))]'
+	rm -rf build dist reproduction/dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis *.png
+	@$(PYTHON) -c 'import pathlib, shutil; [shutil.rmtree(p) for d in ("src", "tests", "examples", "reproduction") for p in list(pathlib.Path(d).rglob("__pycache__"))]'

@@ -1,7 +1,7 @@
-"""Print the lowest allowed version of every dependency in pyproject.toml, as constraints for pip.
+"""Print the lowest allowed version of every dependency of both packages, as constraints for pip.
 
-`python .ci/oldest.py` takes the dependencies of the package and of the `dev` extra, with the extras that these name;
-`python .ci/oldest.py plot hmc` takes other extras. Every line is `name==lower bound`.
+`python .ci/oldest.py` takes the dependencies of the library, of its `dev` extra with the extras that this names, and of
+the reproduction; `python .ci/oldest.py plot hmc` takes other extras. Every line is `name==lower bound`.
 """
 
 import re
@@ -10,7 +10,8 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
+ROOT = Path(__file__).parents[1]
+PYPROJECTS = (ROOT / "pyproject.toml", ROOT / "reproduction" / "pyproject.toml")
 #: A name, extras in brackets, and one lower bound: all that a dependency may say.
 DEPENDENCY = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(\[(?P<extras>[a-z0-9,_-]+)\])?\s*(>=\s*(?P<lowest>[0-9][0-9.]*))?")
 
@@ -42,11 +43,13 @@ def constraint(requirement: str) -> str:
     return f"{found['name']}=={found['lowest']}"
 
 
-def constraints(project: dict, extras: Sequence[str] = ("dev",)) -> list[str]:
-    """Return the constraints, sorted, each once."""
-    return sorted({constraint(requirement) for requirement in requirements(project, extras)})
+def constraints(library: dict, *others: dict, extras: Sequence[str] = ("dev",)) -> list[str]:
+    """Return the constraints of the library with these extras and of other projects, sorted, each once."""
+    own = {project["name"] for project in (library, *others)}
+    found = [*requirements(library, extras), *(r for project in others for r in requirements(project, ()))]
+    return sorted({constraint(r) for r in found if re.split(r"[\[>=]", r)[0] not in own})
 
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or ["dev"]
-    print("\n".join(constraints(tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"], chosen)))
+    projects = [tomllib.loads(path.read_text(encoding="utf-8"))["project"] for path in PYPROJECTS]
+    print("\n".join(constraints(*projects, extras=sys.argv[1:] or ["dev"])))

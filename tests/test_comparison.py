@@ -325,7 +325,7 @@ def test_the_example_of_the_page_runs(capsys):
     page = (Path(__file__).parents[1] / "docs" / "compare.md").read_text()
     code = page.split("```python\n")[1].split("```")[0]
     exec(code.replace("max_iter=1000", "max_iter=5, n_predict_draws=8"), {})
-    assert "MetaGPRegressor(input_kernel=Periodic(lengthscale=1.))" in capsys.readouterr().out
+    assert "MetaGPRegressor(input_kernel=Periodic(lengthscale=1.0))" in capsys.readouterr().out
 
 
 def test_compare_stays_a_function_whatever_was_imported():

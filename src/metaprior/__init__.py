@@ -9,14 +9,32 @@ from typing import TYPE_CHECKING, Any
 from metaprior.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from metaprior import baselines, kernels, likelihoods, metrics, networks, prior, weight_gp, weights
+    from metaprior import (
+        baselines,
+        datasets,
+        decisions,
+        estimators,
+        inference,
+        inputs,
+        io,
+        kernels,
+        likelihoods,
+        metrics,
+        multitask,
+        networks,
+        output_layer,
+        predictive,
+        prior,
+        tables,
+        weight_gp,
+        weights,
+    )
     from metaprior.comparison import compare
     from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
     from metaprior.inputs import Projection
     from metaprior.io.saving import load
     from metaprior.model import Model
     from metaprior.predictive.draws import Predictive
-
 
 __all__ = [
     "MetaGPClassifier",
@@ -26,16 +44,27 @@ __all__ = [
     "Projection",
     "baselines",
     "compare",
+    "datasets",
+    "decisions",
+    "estimators",
+    "inference",
+    "inputs",
+    "io",
     "kernels",
     "likelihoods",
     "load",
     "metrics",
+    "multitask",
     "networks",
+    "output_layer",
+    "predictive",
     "prior",
+    "tables",
     "weight_gp",
     "weights",
 ]
 
+#: Where classes and functions are defined; every other public name is a subpackage or a module.
 _HOMES = {
     "MetaGPClassifier": "metaprior.estimators",
     "MetaGPRegressor": "metaprior.estimators",

@@ -334,3 +334,13 @@ def test_periodic_gp_reaches_the_bars_on_one_seed():
 @pytest.mark.slow
 def test_periodic_gp_reaches_the_bars_over_five_seeds():
     assert reaches_the_bars(*np.mean([scores(seed) for seed in range(5)], axis=0))
+
+
+def test_a_scale_that_is_fixed_or_bounded_stays_so_in_the_units_of_the_targets():
+    fixed = ExactGPRegressor(kernels.Scaled(kernels.RBF(), 2.0, fixed=("scale",)), random_state=0).fit(X, 5 * Y)
+    assert fixed.kernel_.get_params()["scale"] == pytest.approx(2.0)
+    bounded = ExactGPRegressor(kernels.Scaled(kernels.RBF(), 2.0, bounds={"scale": (1.0, 3.0)}), random_state=0).fit(
+        X, 5 * Y
+    )
+    assert bounded.kernel_.get_params()["bounds"]["scale"] == pytest.approx((1.0, 3.0))
+    assert 1.0 <= bounded.kernel_.get_params()["scale"] <= 3.0 * (1 + 1e-9)

@@ -1,5 +1,6 @@
-"""A model of rewards that says how it was fitted."""
+"""A model of rewards that says how it was fitted, and an environment whose truth is known."""
 
+import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from metaprior.estimators.base import Estimator
@@ -20,3 +21,19 @@ class Spy(RegressorMixin, BaseEstimator):
 
 
 Estimator.register(Spy)  # goes on from its last fit, as the library's own do
+
+
+class Doors:
+    """Five kinds of doors: staying out gives 0; going in gives 5 at a good kind and costs 15 at a bad one."""
+
+    kinds = np.random.default_rng(3).integers(5, size=400)
+    gains = np.array([5.0, -15.0, -15.0, 5.0, -15.0])
+
+    def contexts(self, rounds):
+        return np.eye(5)[self.kinds[rounds]]
+
+    def expected(self, rounds):
+        return np.stack([np.zeros(len(rounds)), self.gains[self.kinds[rounds]]], axis=1)
+
+    def rewards(self, rounds, arms):
+        return self.expected(rounds)[np.arange(len(rounds)), arms]

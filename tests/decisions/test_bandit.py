@@ -1,14 +1,10 @@
-"""Contextual bandits: policies against slow twins, rounds, and what learning costs."""
-
-import warnings
+"""Contextual bandits: policies against slow twins, rounds, and regret."""
 
 import numpy as np
 import pytest
 
-from decisions.bandit_models import Spy
-from metaprior.bandit.mushrooms import Mushrooms
-from metaprior.baselines import ExactGPRegressor, MFVIRegressor
-from metaprior.datasets import mushroom
+from decisions.bandit_models import Doors, Spy
+from metaprior.baselines import ExactGPRegressor
 from metaprior.decisions import Bandit, default_reward_model
 from metaprior.decisions.bandit.policies import all_rows, epsilon_greedy, greedy, model_rows, thompson, uniform
 from metaprior.kernels import RBF
@@ -170,28 +166,10 @@ def test_contexts_have_the_width_of_the_first_ones():
         bandit.ask([1.0, 2.0])
 
 
-# --- mushrooms ------------------------------------------------------------------------
-
-POISONOUS = np.array([0, 1, 1, 0, 1])
-PROBLEM = Mushrooms(np.eye(5), POISONOUS, random_state=3)
-ROUNDS = np.arange(4000)
+# --- an environment whose truth is known ------------------------------------------------
 
 
-def test_rewards_of_mushrooms_have_the_stated_means():
-    rewards = PROBLEM.rewards(ROUNDS, np.ones(4000, int))
-    poisonous = POISONOUS[np.argmax(PROBLEM.contexts(ROUNDS), axis=1)].astype(bool)
-    assert set(rewards[~poisonous]) == {5.0}
-    assert set(rewards[poisonous]) == {5.0, -35.0}
-    assert abs(rewards[poisonous].mean() + 15) < 4 * 20 / np.sqrt(poisonous.sum())
-    assert np.all(PROBLEM.rewards(ROUNDS, np.zeros(4000, int)) == 0)
-    np.testing.assert_array_equal(PROBLEM.expected(ROUNDS)[:, 1], np.where(poisonous, -15.0, 5.0))
-    np.testing.assert_array_equal(PROBLEM.expected(ROUNDS)[:, 0], 0)
-
-
-def test_mushrooms_come_alike_and_a_round_is_always_the_same():
-    kinds = np.argmax(PROBLEM.contexts(ROUNDS), axis=1)
-    assert np.all(np.abs(np.bincount(kinds) / 4000 - 0.2) < 4 * np.sqrt(0.16 / 4000))
-    np.testing.assert_array_equal(PROBLEM.contexts(ROUNDS[100:200]), PROBLEM.contexts(ROUNDS)[100:200])
+PROBLEM = Doors()
 
 
 def test_regret_is_what_the_oracle_gains_more():
@@ -202,7 +180,7 @@ def test_regret_is_what_the_oracle_gains_more():
     assert set(history["regret"]) == {0.0, 5.0, 15.0}
 
 
-def test_thompson_learns_which_mushrooms_to_leave():
+def test_thompson_learns_which_doors_to_leave():
     model = ExactGPRegressor(RBF(1.0), n_restarts=0, noise=10.0, max_iter=0)
     regret = {
         policy: Bandit(2, estimator=model, policy=policy, refit_every=20, random_state=0)
@@ -211,40 +189,3 @@ def test_thompson_learns_which_mushrooms_to_leave():
         for policy in ("thompson", "uniform")
     }
     assert regret["thompson"] < 0.5 * regret["uniform"]
-
-
-# --- what learning costs --------------------------------------------------------------
-
-
-def final_regrets(model, policy, num_rounds, seeds):
-    """The cumulative regret on the mushrooms, for every seed."""
-    data = mushroom()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return np.array(
-            [
-                Bandit(2, estimator=model, policy=policy, random_state=seed)
-                .run(Mushrooms(data.X, data.y, random_state=seed), num_rounds)
-                .regrets.sum()
-                for seed in seeds
-            ]
-        )
-
-
-@pytest.mark.slow
-def test_thompson_with_metagp_regrets_less_than_with_mfvi_and_than_uniform_on_mushrooms():
-    """Every seed is the same stream of mushrooms for all: the differences have their standard errors."""
-    ours = default_reward_model(mushroom().X[:50], 2)
-    shared = ("hidden_layer_sizes", "max_iter", "batch_size", "n_train_draws", "noise")
-    theirs = MFVIRegressor(**{name: getattr(ours, name) for name in shared})
-    regret = {
-        name: final_regrets(model, policy, 2000, range(100, 105))
-        for name, model, policy in [
-            ("metagp", None, "thompson"),
-            ("mfvi", theirs, "thompson"),
-            ("uniform", None, "uniform"),
-        ]
-    }
-    for rival in ("mfvi", "uniform"):
-        gain = regret[rival] - regret["metagp"]
-        assert gain.mean() > 2 * gain.std(ddof=1) / np.sqrt(len(gain))

@@ -10,7 +10,8 @@ import pytest
 
 import metaprior.decisions
 from decisions.active_pools import Distance, X, Y
-from metaprior.bandit import Mushrooms, simulate
+from decisions.bandit_models import Doors
+from metaprior.bandit import simulate
 from metaprior.decisions import Bandit, Optimiser, PoolLoop, choose, greedy_covariance, minimise
 from metaprior.io.renamed import LOOP_PARAMETERS
 from metaprior.predictive.from_sklearn import GaussianAnswer
@@ -90,7 +91,7 @@ def test_an_old_path_gives_the_public_names_with_a_warning(name):
 
 
 def test_simulate_is_run():
-    problem = Mushrooms(np.eye(3), [0, 1, 0])
+    problem = Doors()
     with pytest.warns(DeprecationWarning, match=r"is now bandit.run\(...\).history"):
         history = simulate(Bandit(2, policy="uniform", random_state=0), problem, 5)
     assert history.equals(Bandit(2, policy="uniform", random_state=0).run(problem, 5).history)

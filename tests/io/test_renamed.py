@@ -5,7 +5,8 @@ import warnings
 import pytest
 
 from metaprior import MetaGPRegressor, baselines
-from metaprior.io.renamed import PARAMETERS
+from metaprior.io.renamed import PARAMETERS, present_fields
+from metaprior.kernels import RBF, Constant, Linear, Periodic
 
 
 @pytest.mark.parametrize(
@@ -40,3 +41,18 @@ def test_a_name_that_never_was_is_an_error():
 
 def test_no_old_name_is_a_present_name():
     assert not PARAMETERS.keys() & {renamed.name for renamed in PARAMETERS.values()}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "given"),
+    [
+        (RBF(2.0), {"given": True}),
+        (RBF(), {"given": False}),
+        (Linear(), {"given": False}),
+        (Periodic(2.0), {}),
+        (Constant(2.0), {}),
+    ],
+)
+def test_kernel_of_an_earlier_file_knows_what_was_not_given(kernel, given):
+    now = {name: value for name, value in vars(kernel).items() if name != "unset"}
+    assert present_fields(type(kernel).__name__, {**now, **given}) == {**now, "unset": kernel.unset}

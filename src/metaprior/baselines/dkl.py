@@ -96,7 +96,7 @@ def _warn_of_far_features(weights: DeepKernel) -> None:
     kernel = weights.gps.kernel
     if not isinstance(kernel, Stationary) or not weights.values:
         return
-    for points, lengthscale in zip(weights.gps.points, np.exp(np.asarray(kernel.log_lengthscale)), strict=True):
+    for points, lengthscale in zip(weights.gps.points, np.asarray(kernel.lengthscale), strict=True):
         scaled = np.asarray(points, np.float64) / lengthscale
         distance = np.sqrt(np.sum((scaled[:, None] - scaled[None]) ** 2, axis=-1))
         median = float(np.median(distance[np.triu_indices(len(scaled), 1)])) if len(scaled) > 1 else 0.0

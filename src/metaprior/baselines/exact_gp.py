@@ -89,12 +89,13 @@ class ExactGPMethod:
         """Return the kernel and its variance for standardised inputs and the k-th target, standardised."""
         asked = self.config.kernel
         kernel = kernels.RBF() if asked is None else kernels.named(asked, "kernel")
-        shape, variance = (
-            (kernel.inner, variance_of(kernel) / _target_scales(problem)[k] ** 2)
+        scaled = (
+            with_scale_times(kernel, _target_scales(problem)[k] ** -2)
             if isinstance(kernel, Scaled)
-            else (kernel, 1.0)
+            else Scaled(kernel, 1.0)
         )
-        return Scaled(for_standardised(shape, problem.x, problem.targets[:, [k]], problem.x_scale), variance)
+        inner = for_standardised(scaled.inner, problem.x, problem.targets[:, [k]], problem.x_scale)
+        return scaled.set_params(inner=inner)
 
     def predictive(self, fitted: Any, x_unit: np.ndarray, targets: Targets) -> GaussianPredictive:
         """Return the posterior of the functions, in closed form."""
@@ -123,7 +124,7 @@ def in_data_units(found: list[Hypers], gps: list[GaussianProcessRegressor], prob
     assert isinstance(problem.kind, RegressionTargets)
     scales, flat = problem.kind.scale, problem.kind.flat
     fitted = tuple(
-        Scaled(hypers.kernel.inner.unstandardised(problem.x_scale), variance_of(hypers.kernel) * scale**2)
+        with_scale_times(hypers.kernel, scale**2).set_params(inner=hypers.kernel.inner.unstandardised(problem.x_scale))
         for hypers, scale in zip(found, scales, strict=True)
     )
     noise = np.array([hypers.noise for hypers in found]) * scales
@@ -138,9 +139,11 @@ def in_data_units(found: list[Hypers], gps: list[GaussianProcessRegressor], prob
     }
 
 
-def variance_of(kernel: Scaled) -> float:
-    """Return what the kernel is multiplied by."""
-    return float(np.exp(np.asarray(kernel.log_scale)))
+def with_scale_times(kernel: Scaled, factor: float) -> Scaled:
+    """Return the kernel with its scale, and the bounds of it, times a factor."""
+    settings = kernel.get_params(deep=False)
+    bounds = {name: (low * factor, high * factor) for name, (low, high) in (settings["bounds"] or {}).items()}
+    return kernel.set_params(scale=settings["scale"] * factor, bounds=bounds or None)
 
 
 def _check_rows(num_rows: int) -> None:

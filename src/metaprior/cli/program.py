@@ -1,25 +1,22 @@
-"""The program: finds the commands, reads the arguments, runs one, prints its result, returns the exit code.
+"""The program: reads the arguments, runs a command, prints its result, returns the exit code.
 
-A command is a module of this folder with `SUMMARY`, `EXAMPLES`, `configure(parser)` and `run(args) -> Result`; a new
-file is a new command. Results go to stdout and all else (progress, notes, errors) to stderr; with `--json` a result or
-an error is one JSON object on stdout.
+Results go to stdout and all else (progress, notes, errors) to stderr; with `--json` a result or an error is one JSON
+object on stdout.
 """
 
 import argparse
-import importlib
 import json
 import math
 import os
-import pkgutil
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any, NoReturn
 
 from metaprior import __version__
-from metaprior.cli.result import UsageError
+from metaprior.cli.command import Command, all_commands, check_installed
+from metaprior.cli.result import FieldedError, UsageError
 
 #: Exit codes: all went well; the data or a file are not as they must be; the command was not understood; Ctrl-C.
 FINE, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -43,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words
     try:
-        args = _parser().parse_args(words)
+        args = _parsed(words)
         with _notes(args.quiet):
             result = args.run(args)
         return _printed(_json(result.data) if as_json else result.text)
@@ -55,15 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-# --- the commands -------------------------------------------------------------------
-
-
-def commands() -> dict[str, ModuleType]:
-    """Return the commands by name."""
-    package = __name__.rpartition(".")[0]
-    folder = importlib.import_module(package).__path__
-    modules = [importlib.import_module(f"{package}.{found.name}") for found in pkgutil.iter_modules(folder)]
-    return {m.__name__.rpartition(".")[2].replace("_", "-"): m for m in modules if hasattr(m, "run")}
+# --- the arguments ------------------------------------------------------------------
 
 
 class _Parser(argparse.ArgumentParser):
@@ -71,6 +60,12 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} ('{self.prog} --help' shows the options)")
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    for name in [word for word in words if not word.startswith("-")][:1]:
+        check_installed(name)
+    return _parser().parse_args(words)
 
 
 def _parser() -> _Parser:
@@ -82,20 +77,24 @@ def _parser() -> _Parser:
     )
     parser.add_argument("--version", action="version", version=f"metaprior {__version__}")
     group = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
-    for name, module in commands().items():
-        added = group.add_parser(
-            name,
-            help=module.SUMMARY,
-            description=f"{module.SUMMARY[0].upper()}{module.SUMMARY[1:]}.",
-            epilog=f"examples:\n{module.EXAMPLES.rstrip()}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        module.configure(added)
-        added.add_argument("--json", action="store_true", help="print the result, or an error, as JSON on stdout")
-        added.add_argument("--quiet", action="store_true", help="no progress and no notes on stderr")
-        added.set_defaults(run=module.run)
+    for name, command in all_commands().items():
+        _add_command(group, name, command)
     return parser
+
+
+def _add_command(group: Any, name: str, command: Command) -> None:
+    added = group.add_parser(
+        name,
+        help=command.SUMMARY,
+        description=f"{command.SUMMARY[0].upper()}{command.SUMMARY[1:]}.",
+        epilog=f"examples:\n{command.EXAMPLES.rstrip()}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.configure(added)
+    added.add_argument("--json", action="store_true", help="print the result, or an error, as JSON on stdout")
+    added.add_argument("--quiet", action="store_true", help="no progress and no notes on stderr")
+    added.set_defaults(run=command.run)
 
 
 # --- what is printed ------------------------------------------------------------------
@@ -127,7 +126,7 @@ def _printed(text: str) -> int:
 def _failed(error: Exception, code: int, as_json: bool) -> int:
     """Tell what went wrong and return the exit code."""
     if as_json:
-        fields = error.fields() if hasattr(error, "fields") else {}
+        fields = error.fields() if isinstance(error, FieldedError) else {}
         print(_json({"error": {"type": type(error).__name__, "message": str(error), **fields}}))
     else:
         print(f"metaprior: {error}", file=sys.stderr)

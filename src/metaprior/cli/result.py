@@ -1,6 +1,6 @@
 """What a command gives back, and how it says that it was not understood."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 
 class Result(NamedTuple):
@@ -12,6 +12,14 @@ class Result(NamedTuple):
 
 class UsageError(Exception):
     """The command was not understood: exit code 2."""
+
+
+@runtime_checkable
+class FieldedError(Protocol):
+    """An error that has more to say in JSON than its message."""
+
+    def fields(self) -> dict[str, Any]:
+        """Return what JSON shows beside the type and the message."""
 
 
 def counted(number: int, what: str) -> str:

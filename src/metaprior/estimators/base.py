@@ -20,6 +20,7 @@ from metaprior.estimators.renamed import without_old_names
 from metaprior.estimators.targets import ClassTargets, NoiseConfig, RegressionTargets, Targets
 from metaprior.io.checkpoints import checkpoint_config
 from metaprior.io.saving import save
+from metaprior.kernels.base import with_changed_kernels
 from metaprior.model import Model
 from metaprior.predictive.draws import Predictive
 
@@ -109,8 +110,13 @@ class Estimator(BaseEstimator, abc.ABC):
         save(self, path, overwrite=overwrite)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, by their present names or, for one release, their old ones."""
-        return super().set_params(**without_old_names(params))
+        """Set parameters, by their present names or, for one release, their old ones.
+
+        `input_kernel__lengthscale` replaces the input kernel by one with another lengthscale. Kernels do not change, so
+        one that is also held elsewhere keeps its values.
+        """
+        present = without_old_names(params)
+        return super().set_params(**with_changed_kernels(self.get_params(deep=False), present))
 
     def _saved_state(self) -> dict[str, Any]:
         """Return what fitting has added, in parts that can be saved."""

@@ -134,7 +134,7 @@ def warn_of_far_codes(weights: MetaGP) -> None:
         for kernel in (sparse_gp.kernel_in, sparse_gp.kernel_out):
             if not isinstance(kernel, Stationary):
                 continue
-            scaled = z / np.exp(np.asarray(kernel.log_lengthscale))
+            scaled = z / np.asarray(kernel.lengthscale)
             distance = np.sqrt(np.sum((scaled[:200, None] - scaled[None, :200]) ** 2, axis=-1))
             median = float(np.median(distance[np.triu_indices(len(distance), 1)]))
             if median > 3:

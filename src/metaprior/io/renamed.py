@@ -89,4 +89,13 @@ def present_name(name: str) -> str:
 def present_fields(cls: str, fields: dict) -> dict:
     """Return the parts of a class under their present names."""
     renamed = FIELDS.get(cls, {})
-    return {renamed.get(name, name): value for name, value in fields.items()}
+    present = {renamed.get(name, name): value for name, value in fields.items()}
+    is_kernel = {"fixed", "bounds"} <= present.keys()
+    return _present_kernel(present) if is_kernel and "unset" not in present else present
+
+
+def _present_kernel(fields: dict) -> dict:
+    """Return the parts of a kernel of an earlier version, where a flag, `given`, stood for what is `unset` now."""
+    name = "variance" if "log_variance" in fields else "lengthscale"
+    others = {part: value for part, value in fields.items() if part != "given"}
+    return {**others, "unset": () if fields.get("given", True) else (name,)}

@@ -3,17 +3,22 @@
 from metaprior.kernels.base import Kernel
 from metaprior.kernels.compose import ActiveDims, Custom, Product, Scaled, Sum
 from metaprior.kernels.constant import Constant
+from metaprior.kernels.hyper import Hyper, hyper
+from metaprior.kernels.hyper_kernel import HyperKernel
 from metaprior.kernels.linear import Linear
 from metaprior.kernels.matern import Matern12, Matern32, Matern52
 from metaprior.kernels.periodic import Periodic
 from metaprior.kernels.rational_quadratic import RationalQuadratic
 from metaprior.kernels.rbf import RBF
+from metaprior.kernels.stationary import Stationary
 
 __all__ = [
     "RBF",
     "ActiveDims",
     "Constant",
     "Custom",
+    "Hyper",
+    "HyperKernel",
     "Kernel",
     "Linear",
     "Matern12",
@@ -23,7 +28,9 @@ __all__ = [
     "Product",
     "RationalQuadratic",
     "Scaled",
+    "Stationary",
     "Sum",
+    "hyper",
     "named",
 ]
 

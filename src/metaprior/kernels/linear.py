@@ -1,13 +1,10 @@
 """The linear kernel: sum_d variance_d x_d x'_d. Straight lines through the origin."""
 
-from collections.abc import Sequence
-
-import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.kernels.base import Hyper, HyperKernel, checked_bounds, checked_names, log_positive
+from metaprior.kernels.hyper import Hyper, hyper
+from metaprior.kernels.hyper_kernel import HyperKernel
 from metaprior.types import Leaf
 
 
@@ -17,52 +14,22 @@ class Linear(HyperKernel):
     `variance=None` means 1 in (standardised) units of the inputs; a given value is in the units of the data.
     """
 
-    log_variance: Leaf
-    given: bool = eqx.field(static=True)
-
-    def __init__(
-        self,
-        variance: Hyper = None,
-        *,
-        fixed: Sequence[str] = (),
-        bounds: dict[str, tuple[float, float]] | None = None,
-    ) -> None:
-        """Take a positive variance of the slope, or one a dimension."""
-        log = log_positive("Linear", "variance", variance)
-        self.given = log is not None
-        self.log_variance = np.zeros(()) if log is None else log
-        self.fixed = checked_names("Linear", self.hypers(), fixed)
-        self.bounds = checked_bounds("Linear", self.hypers(), bounds)
-
-    @property
-    def variance(self) -> Array:
-        """The variance of the slopes."""
-        return jnp.exp(self.log_variance)
+    variance: Hyper = hyper(
+        None, start=1.0, per_dimension=True, unit=-2, doc="The variance of the slope, per dimension."
+    )
 
     def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return a diag(variance) b'."""
-        return (a * self.variance) @ b.T
+        return (self.variance * a) @ b.T
 
     def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return sum_d variance_d a_d^2."""
         return jnp.sum(self.variance * a * a, axis=1)
 
     def num_normals(self, num_dims: int) -> int:
-        """A slope a dimension."""
+        """Return one slope per dimension."""
         return num_dims
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """Return random straight lines."""
-        return (a * jnp.sqrt(self.variance)) @ normals
-
-    def per_dimension(self) -> tuple[str, ...]:
-        """One variance a dimension."""
-        return ("variance",)
-
-    def standardised(self, scale: np.ndarray) -> "Linear":
-        """A given slope a data unit becomes a slope a standardised unit; the default is one already."""
-        return self.rescaled("variance", 2 * np.log(scale), leaf=self.given)
-
-    def unstandardised(self, scale: np.ndarray) -> "Linear":
-        """Express the variance in data units, given or not."""
-        return self.rescaled("variance", -2 * np.log(scale))
+        return (jnp.sqrt(self.variance) * a) @ normals

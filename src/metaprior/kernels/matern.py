@@ -17,7 +17,7 @@ class _Matern(Stationary):
     degrees: ClassVar[int]
 
     def num_mixture_normals(self) -> int:
-        """Normals of the chi^2."""
+        """Return the degrees of freedom of the chi^2."""
         return self.degrees
 
     def spectral_scale(self, normals: Float[Leaf, "R F"]) -> tuple[Float[Array, " F"], Float[Array, " F"]]:
@@ -29,7 +29,6 @@ class _Matern(Stationary):
 class Matern12(_Matern):
     """exp(-r): continuous, nowhere smooth."""
 
-    __init__ = Stationary.__init__
     degrees = 1
 
     def of_squared_distance(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
@@ -40,7 +39,6 @@ class Matern12(_Matern):
 class Matern32(_Matern):
     """(1 + sqrt(3) r) exp(-sqrt(3) r): one derivative."""
 
-    __init__ = Stationary.__init__
     degrees = 3
 
     def of_squared_distance(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
@@ -52,7 +50,6 @@ class Matern32(_Matern):
 class Matern52(_Matern):
     """(1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r): two derivatives."""
 
-    __init__ = Stationary.__init__
     degrees = 5
 
     def of_squared_distance(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:

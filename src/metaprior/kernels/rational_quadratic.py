@@ -5,52 +5,28 @@ proposal of Marsaglia and Tsang, tau = d (1 + n / sqrt(9 d))^3 U^(1/alpha) / alp
 carries the density ratio as a weight instead of rejecting: unbiased, and differentiable in alpha.
 """
 
-from collections.abc import Sequence
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.kernels.base import Hyper, checked_bounds, checked_names, log_positive
+from metaprior.kernels.hyper import Hyper, hyper
 from metaprior.kernels.stationary import Stationary
 from metaprior.numerics import uniform_from_normal
 from metaprior.types import Leaf
 
 
 class RationalQuadratic(Stationary):
-    """(1 + r^2 / (2 alpha))^-alpha."""
+    """(1 + r^2 / (2 alpha))^-alpha, r the distance in lengthscales."""
 
-    log_alpha: Leaf
-
-    def __init__(
-        self,
-        lengthscale: Hyper = None,
-        alpha: float = 1.0,
-        *,
-        fixed: Sequence[str] = (),
-        bounds: dict[str, tuple[float, float]] | None = None,
-    ) -> None:
-        """Take a lengthscale and the mixture's shape, both positive."""
-        log = log_positive("RationalQuadratic", "alpha", alpha)
-        if log is None or log.ndim:
-            raise ValueError(f"RationalQuadratic: alpha must be one positive number; got {alpha!r}.")
-        super().__init__(lengthscale)
-        self.log_alpha = log
-        self.fixed = checked_names("RationalQuadratic", self.hypers(), fixed)
-        self.bounds = checked_bounds("RationalQuadratic", self.hypers(), bounds)
-
-    @property
-    def alpha(self) -> Array:
-        """The mixture's shape: large values come near the RBF."""
-        return jnp.exp(self.log_alpha)
+    alpha: Hyper = hyper(1.0, doc="The shape of the mixture: large values come near the RBF.")
 
     def of_squared_distance(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
         """Return (1 + r^2 / (2 alpha))^-alpha."""
         return jnp.exp(-self.alpha * jnp.log1p(r2 / (2 * self.alpha)))
 
     def num_mixture_normals(self) -> int:
-        """One for the cube, one for the power of a uniform."""
+        """Return 2: one normal for the cube, one for the power of a uniform."""
         return 2
 
     def spectral_scale(self, normals: Float[Leaf, "R F"]) -> tuple[Float[Array, " F"], Float[Array, " F"]]:

@@ -9,8 +9,6 @@ from metaprior.kernels.stationary import Stationary
 class RBF(Stationary):
     """exp(-r^2 / 2), r the distance in lengthscales."""
 
-    __init__ = Stationary.__init__
-
     def of_squared_distance(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
         """Return exp(-r^2 / 2)."""
         return jnp.exp(-0.5 * r2)

@@ -1,54 +1,40 @@
 """What the kernels of a scaled distance share: k(x, x') = h(|(x - x') / lengthscale|), and their spectral features."""
 
 import abc
-from collections.abc import Sequence
+from typing import TypeVar
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.kernels.base import (
-    Hyper,
-    HyperKernel,
-    checked_bounds,
-    checked_names,
-    log_positive,
-    squared_distance,
-)
+from metaprior.kernels.hyper import Hyper, hyper
+from metaprior.kernels.hyper_kernel import HyperKernel
 from metaprior.numerics import cosine
 from metaprior.types import Leaf
 
+#: Dimensions up to which distances are taken by differences; beyond, one product of matrices is much quicker.
+FEW_DIMS = 16
+#: Pairs of points from which on the product is quicker for any number of dimensions (measured, with the gradient).
+MANY_PAIRS = 10_000
+
+
+S = TypeVar("S", bound="Stationary")
+
 
 class Stationary(HyperKernel):
-    """A kernel of the distance scaled by one lengthscale a dimension (ARD), with unit variance.
+    """A kernel of the distance scaled by one lengthscale per dimension (ARD), with unit variance.
 
     `lengthscale=None` means one unit of the (standardised) inputs, less where it is the whole input kernel of a network
     (`metaprior.estimators.data_kernel`); a given value is in the units of the data.
     """
 
-    log_lengthscale: Leaf
-    given: bool = eqx.field(static=True)
-
-    def __init__(
-        self,
-        lengthscale: Hyper = None,
-        *,
-        fixed: Sequence[str] = (),
-        bounds: dict[str, tuple[float, float]] | None = None,
-    ) -> None:
-        """Take natural values: a positive lengthscale, or one a dimension."""
-        name = type(self).__name__
-        log = log_positive(name, "lengthscale", lengthscale)
-        self.given = log is not None
-        self.log_lengthscale = np.zeros(()) if log is None else log
-        self.fixed = checked_names(name, self.hypers(), fixed)
-        self.bounds = checked_bounds(name, self.hypers(), bounds)
-
-    @property
-    def lengthscale(self) -> Array:
-        """The distance, per dimension, over which the function changes."""
-        return jnp.exp(self.log_lengthscale)
+    lengthscale: Hyper = hyper(
+        None,
+        start=1.0,
+        per_dimension=True,
+        unit=1,
+        doc="The distance, per dimension, over which the function changes.",
+    )
 
     @abc.abstractmethod
     def of_squared_distance(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
@@ -72,7 +58,7 @@ class Stationary(HyperKernel):
         return jnp.ones(a.shape[0], a.dtype)
 
     def num_normals(self, num_dims: int) -> int:
-        """Frequencies, a phase, and the mixture's own."""
+        """Return the count of the frequencies, a phase and the mixture's own normals."""
         return num_dims + 1 + self.num_mixture_normals()
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
@@ -84,20 +70,29 @@ class Stationary(HyperKernel):
         phase = 2 * np.pi * normals[num_dims]
         return jnp.sqrt(2 * weight) * cosine(a @ frequencies + phase)
 
-    def per_dimension(self) -> tuple[str, ...]:
-        """One lengthscale a dimension."""
-        return ("lengthscale",)
-
-    def starting_at(self, lengthscale: float) -> "Stationary":
+    def starting_at(self: S, lengthscale: float) -> S:
         """Return the kernel with a lengthscale (standardised) where none was given and it is to be learned."""
-        if self.given or "lengthscale" in self.fixed:
+        if "lengthscale" not in self.unset or "lengthscale" in self.fixed:
             return self
-        return self.with_leaves({"lengthscale": np.full_like(self.log_lengthscale, np.log(lengthscale))})
+        return self.with_leaves(
+            {"lengthscale": np.full_like(np.asarray(self.leaf("lengthscale")), np.log(lengthscale))}
+        )
 
-    def standardised(self, scale: np.ndarray) -> "Stationary":
-        """Convert a given lengthscale; the default is one standardised unit already."""
-        return self.rescaled("lengthscale", -np.log(scale), leaf=self.given)
 
-    def unstandardised(self, scale: np.ndarray) -> "Stationary":
-        """Express the lengthscale in data units, given or not."""
-        return self.rescaled("lengthscale", np.log(scale))
+def squared_distance(
+    a: Float[Leaf, "N D"], b: Float[Leaf, "M D"], lengthscale: Float[Leaf, "*d"]
+) -> Float[Array, "N M"]:
+    """Return |(a_n - b_m) / lengthscale|^2: by differences in few dimensions, by the expansion of the square in many.
+
+    Points that coincide have distance 0 whatever the lengthscale: differences are taken before they are scaled (a
+    compiler may fuse a * scale - b * scale to something that is not 0), and of the expansion what lies below its own
+    rounding is taken for 0.
+    """
+    scale = jnp.broadcast_to(1 / lengthscale, (a.shape[1],))
+    if a.shape[1] <= FEW_DIMS and a.shape[0] * b.shape[0] < MANY_PAIRS:
+        # the dimensions first: rows of the result are then computed side by side, and one dimension compiles as many do
+        return jnp.sum(((a.T[:, :, None] - b.T[:, None, :]) * scale[:, None, None]) ** 2, axis=0)
+    a, b = a * scale, b * scale
+    norms = jnp.sum(a * a, 1)[:, None] + jnp.sum(b * b, 1)[None, :]
+    r2 = norms - 2 * a @ b.T
+    return jnp.where(r2 > 8 * jnp.finfo(r2.dtype).eps * norms, r2, 0)

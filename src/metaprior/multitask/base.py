@@ -25,6 +25,7 @@ from metaprior.estimators.renamed import without_old_names
 from metaprior.estimators.stopping import as_numpy
 from metaprior.inference import Fit
 from metaprior.io.saving import save
+from metaprior.kernels.base import with_changed_kernels
 from metaprior.model import Model
 from metaprior.multitask.checks import check_parameters
 from metaprior.multitask.start import likelihood_start, private_start
@@ -184,8 +185,9 @@ class MultiTask(BaseEstimator, abc.ABC):
         expect_whole("adapt_iter", self.adapt_iter, 0)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, by their present names or, for one release, their old ones."""
-        return super().set_params(**without_old_names(params))
+        """Set parameters, by their present names or, for one release, their old ones; see `Estimator.set_params`."""
+        present = without_old_names(params)
+        return super().set_params(**with_changed_kernels(self.get_params(deep=False), present))
 
     def estimator(self, task: Name) -> Any:
         """Return the fitted `MetaGPRegressor` (or `MetaGPClassifier`) that answers for a task."""

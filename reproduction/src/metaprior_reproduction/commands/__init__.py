@@ -1,0 +1,1 @@
+"""What this package adds to the command `metaprior`, by entry points of the group `metaprior.commands`."""

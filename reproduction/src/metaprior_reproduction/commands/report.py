@@ -1,0 +1,49 @@
+"""`metaprior report`: results to one page."""
+
+import argparse
+from pathlib import Path
+
+from metaprior.cli.options import check_output
+from metaprior.cli.result import Result, UsageError, counted
+
+SUMMARY = "make one page of the results of 'metaprior reproduce'"
+EXAMPLES = """\
+  metaprior report reproduced-smoke
+  metaprior report reproduction/results --out reproduction.html --force
+  metaprior report reproduction/results --markdown docs/reproduction.md --force
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("folder", metavar="DIR", help="a folder of results, as 'metaprior reproduce --out DIR' fills")
+    parser.add_argument("--out", metavar="FILE", help="the HTML page, figures and all; default: DIR/report.html")
+    parser.add_argument(
+        "--markdown",
+        metavar="FILE",
+        help="a Markdown page instead, with links to the figures in DIR and the text of DIR/note.md at its top",
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
+
+
+def run(args: argparse.Namespace) -> Result:
+    """Read the results and write the page."""
+    from metaprior_reproduction.report import html, markdown, read_entries, tally
+
+    if args.out and args.markdown:
+        raise UsageError("--out and --markdown: expected one of them")
+    entries = read_entries(Path(args.folder))
+    target = Path(args.markdown or args.out or Path(args.folder) / "report.html")
+    check_output(argparse.Namespace(out=target, force=args.force))
+    page = markdown.page(entries, target.parent) if args.markdown else html.page(entries)
+    _write(target, page)
+    counts = tally(entries)
+    data = {"page": str(target), "items": [entry.id for entry in entries], "verdicts": counts}
+    words = ", ".join(f"{outcome} {number}" for outcome, number in counts.items())
+    return Result(data, f"{target}: {counted(len(entries), 'item')}, verdicts: {words}")
+
+
+def _write(target: Path, page: str) -> None:
+    from metaprior.io.saving import write_atomically
+
+    write_atomically(target, page.encode())

@@ -1,0 +1,111 @@
+"""MNIST and the image sets of its format: 28 by 28 pixels, ten classes, ink (or cloth) as 1 and the ground as 0."""
+
+import gzip
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from metaprior_reproduction.datasets.data import Data, DataError
+from metaprior_reproduction.datasets.files import fetch, licence, registered
+
+_PARTS = {"train": "train", "test": "t10k"}
+_CLOTHES = (
+    *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
+    *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+)
+
+
+def mnist(part: str = "train", *, shape: Sequence[int] = (784,)) -> Data:
+    """Return MNIST, handwritten digits: 60,000 images to train on, 10,000 to test on.
+
+    Parameters
+    ----------
+    part : {"train", "test"}
+        Which images.
+    shape : sequence of int
+        Shape of one image, such as (784,), (28, 28) or (28, 28, 1).
+
+    Returns
+    -------
+    Data
+        X float32 [n, *shape] in [0, 1], y int64 in 0..9.
+
+    Notes
+    -----
+    Y. LeCun, C. Cortes and C. Burges, http://yann.lecun.com/exdb/mnist; CC BY-SA 3.0 as commonly cited.
+    """
+    return _images("mnist", part, shape, tuple("0123456789"))
+
+
+def fashion_mnist(part: str = "train", *, shape: Sequence[int] = (784,)) -> Data:
+    """Return Fashion-MNIST, articles of clothing: 60,000 images to train on, 10,000 to test on; as `mnist`.
+
+    Notes
+    -----
+    Zalando Research, https://github.com/zalandoresearch/fashion-mnist; MIT.
+    """
+    return _images("fashion-mnist", part, shape, _CLOTHES)
+
+
+def kmnist(part: str = "test", *, shape: Sequence[int] = (784,)) -> Data:
+    """Return Kuzushiji-MNIST, cursive Japanese characters: the 10,000 test images; as `mnist`.
+
+    Notes
+    -----
+    "KMNIST Dataset" (created by CODH), adapted from "Kuzushiji Dataset" (created by NIJL and others),
+    doi:10.20676/00000341; CC BY-SA 4.0. The training images have no address of https and are not registered.
+    """
+    return _images("kmnist", part, shape, ("o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo"))
+
+
+def notmnist(part: str = "test", *, shape: Sequence[int] = (784,)) -> Data:
+    """Return notMNIST, letters A to J of many fonts: 10,000 images, of which 196 are copies of others; as `mnist`.
+
+    Notes
+    -----
+    Y. Bulatov, in the format of MNIST by D. Flanagan; no licence stated, posted with the author's permission. Only
+    the test images are registered.
+    """
+    return _images("notmnist", part, shape, tuple("ABCDEFGHIJ"))
+
+
+def _images(folder: str, part: str, shape: Sequence[int], classes: tuple[str, ...]) -> Data:
+    check_image_shape(shape, 784)
+    pixels, labels = _file(folder, part, "images-idx3"), _file(folder, part, "labels-idx1")
+    X = read_idx(fetch(pixels)).astype(np.float32)
+    X /= 255
+    y = read_idx(fetch(labels)).astype(np.int64)
+    return Data(
+        X.reshape(-1, *shape),
+        y,
+        licence=licence(pixels),
+        homepage=registered(pixels).homepage,
+        target="class",
+        classes=classes,
+    )
+
+
+def _file(folder: str, part: str, kind: str) -> str:
+    known = ["train", "test"] if folder in ("mnist", "fashion-mnist") else ["test"]
+    if part not in known:
+        raise ValueError(f"{folder}: expected part to be one of {known}; got {part!r}.")
+    return f"{folder}/{_PARTS[part]}-{kind}-ubyte.gz"
+
+
+def check_image_shape(shape: Sequence[int], num_pixels: int) -> None:
+    """Refuse a shape that does not hold an image."""
+    if math.prod(shape) != num_pixels or any(length < 1 for length in shape):
+        raise ValueError(f"shape: expected one of {num_pixels} pixels, such as ({num_pixels},); got {tuple(shape)}.")
+
+
+def read_idx(path: Path) -> np.ndarray:
+    """Return the array of unsigned bytes in a gzipped IDX file: 0 0 8 rank, the lengths in big-endian, the bytes."""
+    content = gzip.decompress(path.read_bytes())
+    rank = content[3] if content[:3] == b"\0\0\x08" else 0
+    lengths = np.frombuffer(content, ">u4", count=rank, offset=4) if len(content) >= 4 + 4 * rank else np.zeros(0)
+    start = 4 + 4 * rank
+    if rank == 0 or len(content) - start != math.prod(int(length) for length in lengths):
+        raise DataError(f"{path}: expected an IDX file of unsigned bytes; it is none. Get another copy.")
+    return np.frombuffer(content, np.uint8, offset=start).reshape([int(length) for length in lengths])

@@ -1,0 +1,200 @@
+"""The files of an item: one a run, written when the run is done and read under the same configuration only.
+
+A run's file holds its arrays in safetensors and all else in JSON in its header; there is no pickle in it. It is written
+atomically, so a kill loses at most the runs under way, and it carries what its numbers follow from: the item, the
+preset and the configuration. Only the number of seeds is left out of that, for a run is the same however many others
+there are.
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metaprior.io.saving import write_atomically
+from metaprior_reproduction.frame.identity import differences, identity_of, plain, versions
+from metaprior_reproduction.parts.item import Config, Outcome, Run
+
+#: The version of the format; a file of another is computed again.
+FORMAT = "metaprior run 1"
+#: How the names of run files end.
+ENDING = ".safetensors"
+
+
+class OtherConfigurationError(ValueError):
+    """The folder holds results of another configuration."""
+
+
+class Kept(NamedTuple):
+    """A run and the versions that it was computed with."""
+
+    run: Run
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder of an item under one configuration.
+
+    Parameters
+    ----------
+    folder : Path
+        `DIR/ITEM`; runs go to its folder `runs`, the result and the figures beside that.
+    id : str
+        The item's id.
+    preset : str
+        The name of the preset.
+    config : mapping
+        The configuration, the number of seeds among it.
+    """
+
+    folder: Path
+    id: str
+    preset: str
+    config: Config
+
+    @property
+    def runs(self) -> Path:
+        """The folder of the runs."""
+        return self.folder / "runs"
+
+    @property
+    def result(self) -> Path:
+        """The file of the result."""
+        return self.folder / "result.json"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the numbers of a run follow from, in plain things."""
+        return identity_of({"id": self.id, "preset": self.preset, "config": plain(self.config)})
+
+    def path(self, method: str, seed: int) -> Path:
+        """Return the file of a run; the digest keeps apart names that are alike once simplified."""
+        simple = re.sub(r"[^a-z0-9]+", "-", method.lower()).strip("-")
+        digest = hashlib.sha256(method.encode()).hexdigest()[:8]
+        return self.runs / f"{simple}.{digest}.{seed}{ENDING}"
+
+    def save(self, run: Run) -> None:
+        """Write a run."""
+        from safetensors.numpy import save
+
+        arrays = {name: _checked(name, value) for name, value in run.outcome.arrays.items()}
+        record = {
+            "identity": self.identity,
+            "method": run.method,
+            "seed": run.seed,
+            "metrics": {name: float(value) for name, value in run.outcome.metrics.items()},
+            "seconds": run.seconds,
+            "versions": versions(),
+        }
+        self.runs.mkdir(parents=True, exist_ok=True)
+        header = {"format": FORMAT, "run": json.dumps(record)}
+        write_atomically(self.path(run.method, run.seed), save(arrays, header))
+
+    def has(self, method: str, seed: int) -> bool:
+        """Return whether a run is there, whole; one of another configuration is an error."""
+        return self._record(method, seed) is not None
+
+    def seconds(self, method: str, seed: int) -> float | None:
+        """Return how long a run took; None where there is no whole one."""
+        record = self._record(method, seed)
+        return None if record is None else float(record["seconds"])
+
+    def load(self, method: str, seed: int) -> Kept:
+        """Return a run that is there."""
+        path = self.path(method, seed)
+        record, read = self._record(method, seed), _read(path, with_arrays=True)
+        if record is None or read is None:
+            raise FileNotFoundError(f"{path}: expected a run, whole; it is gone. The same command computes it again.")
+        run = Run(method, seed, Outcome(record["metrics"], read[1]), record["seconds"])
+        return Kept(run, record["versions"])
+
+    def _record(self, method: str, seed: int) -> dict[str, Any] | None:
+        path = self.path(method, seed)
+        found = _read(path)
+        if found is None or (found[0]["method"], found[0]["seed"]) != (method, seed):
+            return None
+        self._check_same(path, found[0]["identity"])
+        return found[0]
+
+    def check(self) -> None:
+        """Refuse a folder that holds results of another configuration, or of more seeds."""
+        for path in sorted(self.runs.glob(f"*{ENDING}")):
+            if found := _read(path):
+                self._check_same(path, found[0]["identity"])
+        if not self.result.exists():
+            return
+        held = read_result(self.result)
+        self._check_same(self.result, identity_of(held))
+        if held["config"]["seeds"] > self.config["seeds"]:
+            raise OtherConfigurationError(
+                f"{self.result} has {held['config']['seeds']} seeds, more than the {self.config['seeds']} asked for; "
+                f"ask for as many, give another --out, or --force to start {self.id} anew (its files are then deleted)."
+            )
+
+    def _check_same(self, path: Path, found: dict[str, Any]) -> None:
+        if found == self.identity:
+            return
+        expected, came = differences(self.identity, found)
+        raise OtherConfigurationError(
+            f"{path} is of another configuration: expected {expected}; it has {came}. Give another --out, or --force "
+            f"to start {self.id} anew (its files in {self.folder} are then deleted)."
+        )
+
+    def clear(self) -> None:
+        """Delete the runs (halves of them too), the result and the figures; files of anybody else stay."""
+        figures = read_result(self.result).get("figures", []) if _is_readable(self.result) else []
+        for path in [*self.runs.glob(f"*{ENDING}*"), *self.figure_files(figures), self.result]:
+            path.unlink(missing_ok=True)
+
+    def figure_files(self, names: list[str]) -> list[Path]:
+        """Return the files of figures."""
+        return [self.folder / f"{name}.{kind}" for name in names for kind in ("png", "svg")]
+
+
+# --- files ------------------------------------------------------------------------------
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """Return what a result.json holds."""
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+        identity_of(result), result["config"]["seeds"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{path} is no result of 'metaprior reproduce', or is not complete ({error!r}); delete it, and the same "
+            "command writes it again."
+        ) from error
+    return dict(result)
+
+
+def _is_readable(path: Path) -> bool:
+    try:
+        read_result(path)
+    except (ValueError, OSError):
+        return False
+    return True
+
+
+def _checked(name: str, value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"array {name!r} of a run: expected numbers; got {array.dtype}.")
+    return np.ascontiguousarray(array).reshape(array.shape)
+
+
+def _read(path: Path, *, with_arrays: bool = False) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+    """Return record and arrays of a run's file; None where it is not whole, or not of this format."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()} if with_arrays else {}  # noqa: SIM118
+        return (json.loads(header["run"]), arrays) if header.get("format") == FORMAT else None
+    except (SafetensorError, ValueError, KeyError, FileNotFoundError):
+        return None

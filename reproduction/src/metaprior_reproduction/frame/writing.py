@@ -1,0 +1,103 @@
+"""The end of an item: verdicts, figures and `result.json`, from runs that are all there.
+
+Everything is made from the files of the runs, so what is written is the same whether they were computed at once or in
+pieces. `result.json` comes last: where it is, the figures are.
+"""
+
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from metaprior.io.saving import write_atomically
+from metaprior_reproduction.frame.store import Kept, Store, plain, read_result
+from metaprior_reproduction.parts.item import Item, Results, Run, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Dots an inch of PNG files and of the rasterised parts of SVG files.
+DPI = 110
+OUTCOMES = get_args(get_type_hints(Verdict)["outcome"])
+
+
+def write_result(item: Item, store: Store, kept: Sequence[Kept]) -> dict[str, Any]:
+    """Judge and draw, write figures and result, and return the result."""
+    results = Results(store.config, [one.run for one in kept])
+    verdicts = [_checked(verdict) for verdict in item.judge(results)]
+    figures = _write_figures(store, item.draw(results))
+    content = {
+        "id": store.id,
+        "title": item.title,
+        "claim": item.claim,
+        "preset": store.preset,
+        "config": store.config,
+        "versions": _joined([one.versions for one in kept]),
+        "seconds": sum(one.run.seconds for one in kept),
+        "verdicts": [vars(verdict) for verdict in verdicts],
+        "rows": rows(results),
+        "paper": item.paper,
+        "notes": item.notes,
+        "figures": figures,
+        "runs": [_run(one.run) for one in kept],
+    }
+    _drop_old_figures(store, figures)
+    whole: dict[str, Any] = plain(content)
+    text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
+    write_atomically(store.result, f"{text}\n".encode())
+    return whole
+
+
+def rows(results: Results) -> list[dict[str, Any]]:
+    """Return the table: for every method its metrics over seeds."""
+    return [
+        {
+            "method": method,
+            "metrics": {name: vars(results.summary(method, name)) for name in results.metrics(method)},
+        }
+        for method in results.methods
+    ]
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {"method": run.method, "seed": run.seed, "metrics": run.outcome.metrics, "seconds": run.seconds}
+
+
+def _checked(verdict: Verdict) -> Verdict:
+    if verdict.outcome not in OUTCOMES:
+        raise ValueError(f"a verdict's outcome: expected one of {OUTCOMES}; got {verdict.outcome!r}.")
+    return verdict
+
+
+def _joined(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the versions; where runs differ, all of them."""
+    names = dict.fromkeys(name for one in found for name in one)
+    return {name: "; ".join(dict.fromkeys(one[name] for one in found if name in one)) for name in names}
+
+
+# --- figures ----------------------------------------------------------------------------
+
+
+def _write_figures(store: Store, figures: "Mapping[str, Figure]") -> list[str]:
+    """Write figures as PNG and SVG, the same bytes for the same figure, and return their names."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    for name, figure in figures.items():
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+            raise ValueError(f"the name of a figure: expected letters, digits, - and _; got {name!r}.")
+        with mpl.rc_context({"svg.hashsalt": f"{store.id} {name}"}):
+            for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+                content = io.BytesIO()
+                figure.savefig(content, format=kind, dpi=DPI, metadata=metadata)
+                write_atomically(store.folder / f"{name}.{kind}", content.getvalue())
+        plt.close(figure)
+    return list(figures)
+
+
+def _drop_old_figures(store: Store, names: Sequence[str]) -> None:
+    """Delete figures that the result before this one had and this one has not."""
+    held = read_result(store.result).get("figures", []) if store.result.exists() else []
+    for path in store.figure_files([name for name in held if name not in names]):
+        path.unlink(missing_ok=True)

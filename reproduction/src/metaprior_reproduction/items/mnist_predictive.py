@@ -1,0 +1,103 @@
+"""The appendix's bars: what every method says of single images, digits and Japanese letters."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaprior_reproduction import datasets
+from metaprior_reproduction.items.mnist_ood import PRESETS as TRAINED
+from metaprior_reproduction.parts.figures import arrays_of, drawable, panels
+from metaprior_reproduction.parts.images import CLASSIFIERS, OURS, PAPER, fitted, outside
+from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
+from metaprior_reproduction.parts.verdicts import clearly, said, summarised
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NUM_CLASSES = 10
+PRESETS: dict[str, Config] = {
+    "paper": {**TRAINED["paper"], "seeds": 1, "images": 6, "draws": 32},
+    "smoke": {**TRAINED["smoke"], "images": 2, "draws": 4},
+}
+
+
+def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
+    """Train on digits; return the probabilities of drawn functions for the first images of both sets."""
+    return [_outcome(config, method, seed) for seed in seeds]
+
+
+def _outcome(config: Config, method: str, seed: int) -> Outcome:
+    model, count = fitted(method, config, seed), config["images"]
+    test = datasets.mnist("test")
+    shown = {"mnist": test.X[:count], "kmnist": outside("kmnist", count)}
+    arrays = {f"{name}_images": images.astype(np.float32) for name, images in shown.items()}
+    found = {}
+    for name, images in shown.items():
+        predicted = model.predict_distribution(images)
+        arrays[f"{name}_mean"] = predicted.probabilities.astype(np.float32)
+        draws = model.sample_y(images, config["draws"], random_state=seed)  # [images, classes, draws]
+        arrays[f"{name}_std"] = draws.std(axis=2).astype(np.float32)
+        found[f"largest_{name}"] = float(np.mean(predicted.probabilities.max(axis=1)))
+        found[f"spread_{name}"] = float(np.mean(arrays[f"{name}_std"]))
+    return Outcome(found, arrays)
+
+
+def draw(results: Results) -> "Mapping[str, Figure]":
+    """Draw a page a set: images in the first row, then a row a method, bars and the spread of drawn functions."""
+    return {name: _page(results, name) for name in ("mnist", "kmnist")}
+
+
+def _page(results: Results, name: str) -> "Figure":
+    shown, count = drawable(results), int(results.config["images"])
+    figure, axes = panels(1 + len(shown), count, width=1.7, height=1.2)
+    for column, pixels in enumerate(arrays_of(results, shown[0])[f"{name}_images"]):
+        axes[0, column].imshow(pixels.reshape(28, 28), cmap="gray_r")
+        axes[0, column].set_axis_off()
+    for line, method in zip(axes[1:], shown, strict=True):
+        arrays = arrays_of(results, method)
+        for panel, mean, std in zip(line, arrays[f"{name}_mean"], arrays[f"{name}_std"], strict=True):
+            panel.bar(range(NUM_CLASSES), mean, yerr=std, color="C0", ecolor="0.3", error_kw={"lw": 0.8})
+            panel.set(ylim=(0, 1.05), xticks=range(NUM_CLASSES), yticks=(0, 1))
+            panel.tick_params(labelsize="xx-small")
+        line[0].set_ylabel(method, fontsize="xx-small")
+    return figure
+
+
+def judge(results: Results) -> list[Verdict]:
+    """Hold the largest probability on letters, which are no digits, against mean-field VI's and MAP's."""
+    return [_less_sure(results, method) for method in (PAPER, OURS)]
+
+
+def _less_sure(results: Results, method: str) -> Verdict:
+    own, rivals = results.summary(method, "largest_kmnist"), ("BNN-MAP", "BNN-MFVI", "DKL")
+    others = {
+        rival: summarised(results.values(rival, "largest_kmnist")) for rival in rivals if rival in results.methods
+    }
+    return clearly(
+        f"{method} is sure of digits and less sure of letters than {', '.join(rivals)}.",
+        bool(
+            results.summary(method, "largest_mnist").mean > 0.8
+            and all(own.mean < other.mean for other in others.values())
+        ),
+        f"largest probability: digits {said(results.summary(method, 'largest_mnist'))}, letters {said(own)}; "
+        "letters by " + ", ".join(f"{rival} {said(other)}" for rival, other in others.items()),
+    )
+
+
+ITEM = Item(
+    title="Appendix: predictive class bars for single images",
+    claim=(
+        "For digits all methods put their weight on one class; for letters the local model spreads it, and its draws "
+        "differ."
+    ),
+    presets=PRESETS,
+    methods=lambda config: list(CLASSIFIERS),
+    compute=compute,
+    draw=draw,
+    judge=judge,
+    notes=(
+        "The images are the first of the test sets; bars are predictive probabilities, lines one standard deviation of "
+        "the probabilities of drawn functions."
+    ),
+)

@@ -1,0 +1,114 @@
+"""Figure 2: functions of a network before any data, for two lengthscales of the weight kernel and the same latents."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metaprior import kernels, prior
+from metaprior_reproduction.parts.figures import arrays_of, drawable, panels
+from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
+from metaprior_reproduction.parts.methods import as_float32
+from metaprior_reproduction.parts.verdicts import clearly, is_above, said, summarised
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PRESETS = {
+    "paper": {
+        "seeds": 20,
+        "sizes": [1, 20, 10, 1],
+        "lengthscales": [0.8, 3.0],
+        "num_points": 200,
+        "num_functions": 400,
+        "num_drawn": 40,
+    },
+    "smoke": {
+        "seeds": 1,
+        "sizes": [1, 20, 10, 1],
+        "lengthscales": [0.8, 3.0],
+        "num_points": 50,
+        "num_functions": 40,
+        "num_drawn": 40,
+    },
+}
+
+
+def methods(config: Config) -> list[str]:
+    """Return one method a lengthscale, the small one first."""
+    return [f"lengthscale {value:g}" for value in config["lengthscales"]]
+
+
+def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
+    """Draw functions given latents that the seed decides, the same for every lengthscale."""
+    return [_outcome(config, float(method.removeprefix("lengthscale ")), seed) for seed in seeds]
+
+
+def _outcome(config: Config, lengthscale: float, seed: int) -> Outcome:
+    sizes, kernel = config["sizes"], kernels.RBF(lengthscale)
+    x, latents = np.linspace(-1, 1, config["num_points"]), prior.draw_latents(sizes, 2, seed)
+    functions = prior.draw_functions(
+        sizes, x, latents, weight_kernel=kernel, num_functions=config["num_functions"], random_state=seed
+    )[..., 0]
+    covariance = prior.weight_covariance(sizes, latents, kernel)
+    # the kernel has variance 1: its covariances are correlations
+    between = covariance[np.triu_indices(len(covariance), 1)]
+    metrics = {
+        "function_std": float(np.sqrt(np.mean(functions.var(axis=0)))),
+        "weight_correlation": float(np.mean(np.abs(between))),
+    }
+    shown = {"x": x, "functions": functions[: config["num_drawn"]], "covariance": covariance}
+    return Outcome(metrics, as_float32(shown) if seed == 0 else {})
+
+
+def draw(results: Results) -> "Mapping[str, Figure]":
+    """Draw functions for the small and the larger lengthscale on one scale, then both weight kernels."""
+    shown = drawable(results)
+    figure, axes = panels(1, 2 * len(shown), width=3.2, height=2.8)
+    functions = axes[0, : len(shown)]
+    largest = max((float(np.abs(arrays_of(results, method)["functions"]).max()) for method in shown), default=1.0)
+    for panel, method in zip(functions, shown, strict=True):
+        arrays = arrays_of(results, method)
+        panel.plot(arrays["x"], arrays["functions"].T, lw=0.8)
+        # linear up to 10, logarithmic beyond: the two spreads differ by a factor of about ten
+        panel.set_yscale("symlog", linthresh=10)
+        panel.set(title=f"functions, {method}", xlabel="x", xlim=(arrays["x"][0], arrays["x"][-1]))
+        panel.set_ylim(-1.5 * largest, 1.5 * largest)
+    functions[0].set_ylabel("f(x), linear up to 10")
+    for panel, method in zip(axes[0, len(shown) :], shown, strict=True):
+        image = panel.imshow(arrays_of(results, method)["covariance"], vmin=0, vmax=1, cmap="viridis")
+        panel.set(title=f"weight kernel, {method}", xlabel="weight", ylabel="weight")
+        figure.colorbar(image, ax=panel, shrink=0.8)
+    return {"prior-global": figure}
+
+
+def judge(results: Results) -> list[Verdict]:
+    """Compare the spread of functions between the two lengthscales, for each z by itself."""
+    small, *_, large = methods(results.config)
+    ratio = summarised(
+        np.log(results.values(large, "function_std")) - np.log(results.values(small, "function_std")),
+    )
+    evidence = (
+        f"standard deviation of the functions {said(results.summary(small, 'function_std'), 2)} with {small}, "
+        f"{said(results.summary(large, 'function_std'), 2)} with {large}; logarithm of their ratio, z by z, "
+        f"{said(ratio, 2)}"
+    )
+    return [
+        clearly("Given the same z, a larger lengthscale gives functions of larger variance.", is_above(ratio), evidence)
+    ]
+
+
+ITEM = Item(
+    title="Figure 2: prior functions, global weight kernel",
+    claim="Given the same unit latents, a larger lengthscale of the weight kernel gives functions of larger variance.",
+    presets=PRESETS,
+    methods=methods,
+    compute=compute,
+    draw=draw,
+    judge=judge,
+    notes=(
+        "The paper names neither the larger lengthscale nor the range of x: 3.0 and [-1, 1] here. Functions are drawn "
+        "without observation noise. The figure shows 40 of them for the latents of seed 0; the number is the root of "
+        "the variance over draws, averaged over x, for each of the latents drawn."
+    ),
+)

@@ -1,0 +1,158 @@
+"""What the two items on conditionals share: the grid of methods, fits with their times, curves of the bound, verdicts.
+
+A conditional says how weights are drawn given the latents; "global" is one GP for all layers, "layer" one per layer.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from metaprior_reproduction.parts.figures import arrays_of, drawable, legend_below, panels
+from metaprior_reproduction.parts.item import Config, Results, Summary, Verdict
+from metaprior_reproduction.parts.methods import configured
+from metaprior_reproduction.parts.verdicts import Word, clearly, is_above, is_below, paired, said, summarised
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: The last part of training whose mean bound is reported.
+LAST = 0.1
+#: Steps between two points of a curve.
+EVERY = 10
+#: By how much, in parts of the full conditional's, the error of another may be larger and still be close to it.
+CLOSE = 0.2
+#: Steps that are run before the clock starts: they compile the program.
+WARM_UP = 10
+#: Which layers share a GP: the words of the methods' names, and those of the estimators.
+WEIGHT_GPS = {"global": "shared", "layer": "per_layer"}
+
+
+class Timed(NamedTuple):
+    """A fitted estimator and the seconds that a step took, compilation left out."""
+
+    model: Any
+    seconds_a_step: float
+
+    def metrics(self) -> dict[str, float]:
+        """Return the bound at the end and the time of a step."""
+        history = self.model.elbo_history_
+        last = history[-max(1, round(LAST * len(history))) :]
+        return {
+            "elbo": float(np.mean(last)),
+            "seconds_a_step": self.seconds_a_step,
+            "seconds_of_training": self.seconds_a_step * len(history),
+        }
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the bound against steps and seconds, each point the mean of some steps."""
+        history = np.asarray(self.model.elbo_history_)
+        count = len(history) // EVERY
+        bound = history[: count * EVERY].reshape(count, EVERY).mean(axis=1)
+        step = EVERY * (np.arange(count) + 0.5)
+        return {"step": step, "seconds": step * self.seconds_a_step, "elbo": bound}
+
+
+def name_of(conditional: str, mapping: str) -> str:
+    """Return the name of a method."""
+    return f"{conditional}, {mapping}"
+
+
+def methods(config: Config) -> list[str]:
+    """Return every conditional with every mapping."""
+    return [method for row in grid_of(config) for method in row]
+
+
+def grid_of(config: Config) -> list[list[str]]:
+    """Return the methods as figures show them: a row a mapping, a column a conditional."""
+    return [[name_of(own, mapping) for own in config["conditionals"]] for mapping in config["mappings"]]
+
+
+def timed_fit(make: Callable[..., Any], config: Config, method: str, seed: int, X: np.ndarray, y: np.ndarray) -> Timed:
+    """Fit a few steps, which compiles, then fit in earnest by the clock."""
+    conditional, mapping = method.split(", ")
+
+    def model(**changed: int) -> Any:
+        return configured(
+            make(conditional=conditional, weight_gp=WEIGHT_GPS[mapping], output_layer="drawn"),
+            {**config["settings"], **changed},
+            seed,
+        )
+
+    model(max_iter=WARM_UP).fit(X, y)
+    whole = model()
+    started = time.perf_counter()
+    whole.fit(X, y)
+    return Timed(whole, (time.perf_counter() - started) / whole.n_iter_)
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+
+def bounds_figure(results: Results) -> "Figure":
+    """Draw the bounds against epochs and against time."""
+    figure, axes = panels(1, 2, width=5.0, height=3.4)
+    bound_panels(axes[0], results)
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+def bound_panels(axes: Sequence["Axes"], results: Results) -> None:
+    """Draw the bound against steps and against time; a colour a conditional, a dash a mapping."""
+    conditionals, mappings = results.config["conditionals"], results.config["mappings"]
+    levels = []
+    for method in drawable(results):
+        conditional, mapping = method.split(", ")
+        arrays = arrays_of(results, method)
+        colour, dash = f"C{conditionals.index(conditional)}", ("-", "--")[mappings.index(mapping)]
+        levels += [np.median(arrays["elbo"]), np.max(arrays["elbo"])]
+        for panel, across in zip(axes, ("step", "seconds"), strict=True):
+            panel.plot(arrays[across], arrays["elbo"], color=colour, ls=dash, lw=1.0, label=method)
+    for panel, across in zip(axes, ("epoch (one step sees all rows)", "seconds, compilation left out"), strict=True):
+        panel.set(xlabel=across, ylabel="bound (nats)")
+        if levels:
+            low, high = min(levels), max(levels)
+            panel.set_ylim(low - 1.5 * (high - low), high + 0.1 * (high - low))
+
+
+# --- verdicts --------------------------------------------------------------------------------
+
+
+def judged(results: Results, error: str, words: str) -> list[Verdict]:
+    """Test, for every mapping, that diag is faster than full and that its error is close to that of full.
+
+    `error` names a metric of which smaller is better, `words` says what it is.
+    """
+    verdicts = []
+    for mapping in results.config["mappings"]:
+        full, diag = name_of("full", mapping), name_of("diag", mapping)
+        if results.of(full) and results.of(diag):
+            verdicts += [_faster(results, full, diag), _close(results, full, diag, error, words)]
+    return verdicts
+
+
+def _faster(results: Results, full: str, diag: str) -> Verdict:
+    one, other = (results.values(method, "seconds_a_step") for method in (diag, full))
+    ratio = summarised(np.log(one / other))
+    rows = [f"{method} {1e3 * results.summary(method, 'seconds_a_step').mean:.2f}" for method in results.methods]
+    return clearly(
+        f"{diag}: a step is faster than with the full conditional.",
+        is_below(ratio),
+        f"time over that of full {np.exp(ratio.mean):.2f}; milliseconds a step: " + ", ".join(rows),
+    )
+
+
+def _close(results: Results, full: str, diag: str, error: str, words: str) -> Verdict:
+    gap, scale = paired(results, diag, full, error), abs(results.summary(full, error).mean)
+    rows = [f"{method} {said(results.summary(method, error))}" for method in results.methods]
+    claim = f"{diag}: the {words} is close to that of the full conditional (at most {CLOSE:.0%} larger)."
+    return Verdict(claim, closeness(gap, scale), f"{words}: " + ", ".join(rows))
+
+
+def closeness(gap: Summary, scale: float) -> Word:
+    """Return "better" where an error is clearly smaller, "worse" where it is clearly too large, else "agrees"."""
+    if is_above(gap, CLOSE * scale):
+        return "worse"
+    return "better" if is_below(gap) else "agrees"

@@ -1,0 +1,111 @@
+"""Drawing that several items share. Figures are objects of their own: no state of pyplot is touched."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaprior_reproduction.parts.item import Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: The colours of the four classes.
+CLASS_COLOURS = ("C0", "C1", "C2", "C3")
+
+
+def panels(rows: int, columns: int, *, width: float = 3.0, height: float = 2.4, **kwargs: Any) -> "tuple[Figure, Any]":
+    """Return a figure and its axes, [rows, columns]; sizes are in inches a panel."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
+
+
+def arrays_of(results: Results, method: str) -> Mapping[str, np.ndarray]:
+    """Return the arrays of a method's first run that kept some; empty where none did."""
+    return next((run.outcome.arrays for run in results.of(method) if run.outcome.arrays), {})
+
+
+def drawable(results: Results) -> list[str]:
+    """Return the methods that have something to draw, in the order of the table."""
+    return [method for method in results.methods if arrays_of(results, method)]
+
+
+def regression_panel(axes: "Axes", arrays: Mapping[str, np.ndarray], title: str = "") -> None:
+    """Draw a one-dimensional regression: mean, bands of one and two standard deviations, draws, training points."""
+    x, mean, std = arrays["x"], arrays["mean"], arrays["std"]
+    for times, shade in ((2, 0.15), (1, 0.3)):
+        label = f"± {times} standard deviation{'s' if times > 1 else ''}"
+        axes.fill_between(x, mean - times * std, mean + times * std, color="C0", alpha=shade, lw=0, label=label)
+    for index, draw in enumerate(arrays.get("draws", ())):
+        axes.plot(x, draw, color="C1", lw=0.7, alpha=0.8, label="function draws" if index == 0 else None)
+    axes.plot(x, mean, color="C0", lw=1.8, label="mean")
+    if "truth" in arrays:
+        axes.plot(x, arrays["truth"], color="k", lw=0.8, ls="--", label="without noise")
+    axes.plot(arrays["train_x"], arrays["train_y"], ".", color="k", ms=3, label="training points")
+    axes.set_title(title, fontsize="medium")
+    axes.set_xlim(float(x[0]), float(x[-1]))
+
+
+def regression_grid(results: Results, methods: Sequence[Sequence[str]]) -> "Figure":
+    """Draw a panel a method, in the given rows and columns, as high as the function that is to be found."""
+    figure, axes = panels(len(methods), len(methods[0]), width=3.2, height=2.2, sharex=True, sharey=True)
+    for line, row in zip(axes, methods, strict=True):
+        for panel, method in zip(line, row, strict=True):
+            arrays = arrays_of(results, method)
+            if arrays:
+                regression_panel(panel, arrays, method)
+                view(panel, [arrays["truth"]], 0.3)
+        line[0].set_ylabel("y")
+    for panel in axes[-1]:
+        panel.set_xlabel("x")
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+def class_panel(
+    axes: "Axes", probabilities: np.ndarray, limit: float, points: np.ndarray, labels: np.ndarray, title: str = ""
+) -> Any:
+    """Draw the entropy as the background, where a class has probability 0.7, and the training points; return the image.
+
+    `probabilities` are those of `methods.class_map`, [size, size, classes]; entropy is in parts of the largest.
+    """
+    share = entropy_share(probabilities)
+    side = np.linspace(-limit, limit, len(share), endpoint=False)
+    extent = (-limit, limit, -limit, limit)
+    image = axes.imshow(share, origin="lower", extent=extent, cmap="viridis", vmin=0, vmax=1, aspect="auto")
+    for label, colour in zip(range(probabilities.shape[2]), CLASS_COLOURS, strict=False):
+        own = points[labels == label]
+        axes.plot(own[:, 0], own[:, 1], ".", color=colour, mec="w", mew=0.3, ms=5)
+        of_class = probabilities[..., label]
+        if of_class.min() < 0.7 < of_class.max():
+            axes.contour(side, side, of_class, levels=[0.7], colors=[colour], linewidths=1.2)
+    axes.set_title(title, fontsize="medium")
+    axes.set(xlim=(-limit, limit), ylim=(-limit, limit))
+    return image
+
+
+def entropy_share(probabilities: np.ndarray) -> np.ndarray:
+    """Return the entropy over the last axis in parts of the largest, the logarithm of the number of classes."""
+    p = np.maximum(np.asarray(probabilities, np.float64), np.finfo(np.float64).tiny)
+    return -np.sum(p * np.log(p), axis=-1) / np.log(p.shape[-1])
+
+
+def entropy_bar(figure: "Figure", image: Any, axes: Any) -> None:
+    """Say what the colours of `class_panel` mean."""
+    figure.colorbar(image, ax=axes, label="entropy / log(classes)", shrink=0.8)
+
+
+def legend_below(figure: "Figure", axes: "Axes", ncols: int | None = None) -> None:
+    """Put the legend of one panel under all of them, in as many columns as the width has room for."""
+    handles, labels = axes.get_legend_handles_labels()
+    ncols = ncols or max(1, min(len(labels), int(figure.get_figwidth() / 1.6)))
+    figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize="small", frameon=False)
+
+
+def view(axes: "Axes", values: Sequence[np.ndarray], margin: float = 0.5) -> None:
+    """Limit the y axis to the range of the values and a part of it on both sides."""
+    low, high = min(float(np.min(v)) for v in values), max(float(np.max(v)) for v in values)
+    axes.set_ylim(low - margin * (high - low), high + margin * (high - low))

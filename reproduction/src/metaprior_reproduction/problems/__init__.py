@@ -1,0 +1,6 @@
+"""Problems whose truth is known, to hold decisions against: functions to minimise, and mushrooms to eat or leave."""
+
+from metaprior_reproduction.problems.functions import BRANIN, HARTMANN6, RIPPLES, Objective
+from metaprior_reproduction.problems.mushrooms import Mushrooms
+
+__all__ = ["BRANIN", "HARTMANN6", "RIPPLES", "Mushrooms", "Objective"]

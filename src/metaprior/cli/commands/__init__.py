@@ -1,0 +1,1 @@
+"""The commands, one per file: a new file is a new command."""
