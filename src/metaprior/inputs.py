@@ -74,7 +74,7 @@ class InputMap(eqx.Module):
     def draw(self, normals: Float[Array, " n"]) -> list[Array]:
         """Return the drawn matrices."""
         parts = take(normals, *[m.shape for m in self.means])
-        return [m + jnp.exp(s) * n for m, s, n in zip(self.means, self.log_stds, parts, strict=True)]
+        return [jnp.exp(s) * n + m for m, s, n in zip(self.means, self.log_stds, parts, strict=True)]
 
     def __call__(self, matrices: Sequence[Array], x: Float[Array, "B D"]) -> Float[Array, "B E"]:
         """Return eps for drawn matrices."""

@@ -3,17 +3,14 @@
 `Fixed` holds leaves that no training moves and no sampler samples.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array
 
-if TYPE_CHECKING:
-    Leaf = Any
-else:
-    Leaf = Array | np.ndarray
+Leaf: TypeAlias = Array | np.ndarray
 
 
 class Fixed(eqx.Module):

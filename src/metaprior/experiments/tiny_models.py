@@ -219,7 +219,7 @@ def _chains(positions: Model, rest: Model, batches: Batch, keys: Array, x_test: 
         def visit(state: Any, key: Array) -> tuple:
             state = step(state, args)
             model = eqx.combine(state.z, rest)
-            functions = _values(model, batch.x, key), _values(_predicting(model), x_test, key)
+            functions = _values(model, jnp.asarray(batch.x), key), _values(_predicting(model), x_test, key)
             return state, (*functions, _hypers(model), state.diverging, state.num_steps)
 
         state = jax.lax.fori_loop(0, settings.n_warmup, lambda _, s: step(s, args), begin(position, first, args))

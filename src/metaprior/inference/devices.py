@@ -41,7 +41,8 @@ def placed(data: Data, draws: StepConfig, mesh: Mesh) -> Data:
         return replicated(data, mesh)
     data = padded(data, -(-data.x.shape[0] // parts) * parts)
     rows, whole = NamedSharding(mesh, PartitionSpec(ROWS)), NamedSharding(mesh, PartitionSpec())
-    return jax.device_put(data, Data(rows, rows, rows, whole))
+    x, y, weight = jax.device_put((data.x, data.y, data.weight), rows)
+    return Data(x, y, weight, jax.device_put(data.num_rows, whole))
 
 
 def replicated(tree: Tree, mesh: Mesh) -> Tree:

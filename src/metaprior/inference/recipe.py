@@ -48,7 +48,7 @@ class Settling(NamedTuple):
 class Recipe(NamedTuple):
     """How a run goes; fractions are of the number of steps."""
 
-    num_steps: Leaf | int = 3000
+    num_steps: Leaf | float = 3000
     learning_rate: Leaf | float = 0.02
     final_rate: Leaf | float = 0.01
     decay_starts: Leaf | float = 0.7
@@ -60,7 +60,7 @@ class Recipe(NamedTuple):
 
     def progress(self, step: Array) -> Float[Array, ""]:
         """Return the fraction of the run that lies behind a step; a warm start begins late in the recipe."""
-        return self.begins + (1 - self.begins) * jnp.asarray(step, jnp.float32) / self.num_steps
+        return jnp.asarray(step, jnp.float32) * (1 - self.begins) / self.num_steps + self.begins
 
     def temperature(self, progress: Array) -> Float[Array, ""]:
         """Return the factor of all noise."""
@@ -73,8 +73,8 @@ class Recipe(NamedTuple):
     def rate(self, progress: Array) -> Float[Array, ""]:
         """Return the learning rate: a short rise, level, then from `decay_starts` a cosine to `final_rate` of it."""
         cosine = 0.5 * (1 + jnp.cos(jnp.pi * ramp(progress, self.decay_starts, 1.0)))
-        shape = self.final_rate + (1 - self.final_rate) * cosine
-        return self.learning_rate * shape * ramp(progress, self.begins - 1e-3, self.begins + 0.02)
+        shape = cosine * (1 - self.final_rate) + self.final_rate
+        return shape * self.learning_rate * ramp(progress, self.begins - 1e-3, self.begins + 0.02)
 
 
 #: Everything at once, and half of the run for the falling rate: for bounds that need no order.

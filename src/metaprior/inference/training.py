@@ -126,8 +126,8 @@ class _SingleRun(_Program):
         self.draws, self.optimiser, self.mesh = draws, optimiser, mesh
 
     def advance(self, runs: Sequence[Run], values: Recipe, stop: int) -> tuple[steps.State, list[History]]:
-        backoff, rest = np.float32(runs[0].backoff), (self.draws, self.optimiser, self.mesh)
-        state, records = steps.step_block(self.state, runs[0].key, self.data, values, backoff, np.int32(stop), *rest)
+        backoff, rest = np.asarray(runs[0].backoff, np.float32), (self.draws, self.optimiser, self.mesh)
+        state, records = steps.step_block(self.state, runs[0].key, self.data, values, backoff, np.asarray(stop, np.int32), *rest)
         return state, [{name: np.asarray(values) for name, values in records.items()}]
 
     def step(self) -> int:
@@ -175,9 +175,9 @@ class _BatchedRuns(_Program):
         def one(number: int, stop: int = stop) -> tuple[steps.State, dict[str, np.ndarray]]:
             own = [runs[index] for index in self.groups[number]]
             keys, backoffs = jnp.stack([run.key for run in own]), np.array([run.backoff for run in own], np.float32)
-            rest = (values, backoffs, np.int32(stop), self.draws, self.optimiser)
+            rest = (backoffs, np.asarray(stop, np.int32), self.draws, self.optimiser)
             with jax.enable_x64(x64):
-                state, records = steps.step_block_of_many(self.state[number], keys, self.data[number], *rest)
+                state, records = steps.step_block_of_many(self.state[number], keys, self.data[number], values, *rest)
                 return state, {name: np.asarray(values) for name, values in records.items()}
 
         if not self.compiled:

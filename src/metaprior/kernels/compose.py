@@ -205,7 +205,7 @@ class ActiveDims(Kernel):
 class Custom(Kernel):
     """Any function k(A, B) -> matrix, with no hyper-parameters of its own and no random features."""
 
-    function: Callable[[Array, Array], Array] = eqx.field(static=True)
+    function: Callable[[Leaf, Leaf], Array] = eqx.field(static=True)
 
     def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return the function's matrix."""

@@ -41,7 +41,7 @@ class Linear(HyperKernel):
 
     def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return a diag(variance) b'."""
-        return (a * self.variance) @ b.T
+        return (self.variance * a) @ b.T
 
     def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
         """Return sum_d variance_d a_d^2."""
@@ -53,7 +53,7 @@ class Linear(HyperKernel):
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
         """Return random straight lines."""
-        return (a * jnp.sqrt(self.variance)) @ normals
+        return (jnp.sqrt(self.variance) * a) @ normals
 
     def per_dimension(self) -> tuple[str, ...]:
         """One variance a dimension."""

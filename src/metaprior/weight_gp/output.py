@@ -47,6 +47,12 @@ class KnownValues(NamedTuple):
     joined_out: Float[Array, "C C"]
     noise: Float[Array, " M"]
 
+    @property
+    def input_codes(self) -> Leaf:
+        """The codes' blocks for the input; only the values of a local GP have them."""
+        assert self.code_aux is not None
+        return self.code_aux
+
 
 class OutputPrior(eqx.Module):
     """The Gaussian prior of the output weights given a draw of all that is below, and of the functions they make.
@@ -134,7 +140,7 @@ class OutputPrior(eqx.Module):
         assert self.known is not None
         inner = rows.phi @ self.known.cross_in
         if self.kernel is not None:
-            inner = inner * self.kernel(rows.eps, self.known.code_aux)
+            inner = inner * self.kernel(rows.eps, self.known.input_codes)
         return inner
 
     def _explained(self, rows: OutputRows) -> Float[Array, "K B M"]:
@@ -174,7 +180,7 @@ class OutputPrior(eqx.Module):
             m = np.arange(len(noise))
             at_codes = values[:, num_in + m, num_out + m]
             if self.kernel is not None:
-                at_codes = at_codes * self.kernel.features(self.known.code_aux, spectral).T
+                at_codes = at_codes * self.kernel.features(self.known.input_codes, spectral).T
             drawn = jnp.sum(at_codes, axis=0) + self.known.noise * noise
             update = -(self.known.inverse_root.T @ (self.known.inverse_root @ drawn))
         own = self.std_in[:, None] * white * jnp.sqrt(self._variance_out)
