@@ -10,8 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from metaprior.active.batch import Choice, greedy_classes, greedy_covariance, with_draws
-from metaprior.metrics import PredictiveDistribution
-from metaprior.predictive.draws import Predictive
+from metaprior.predictive import Predictive, PredictiveDistribution
 
 #: A number a row, larger where an answer is worth more.
 Acquisition = Callable[[PredictiveDistribution], np.ndarray]
@@ -32,7 +31,7 @@ def variance(predictive: PredictiveDistribution) -> np.ndarray:
     elif predictive.is_classification:
         values = predictive.probabilities * (1 - predictive.probabilities)
     else:
-        values = predictive.std**2  # type: ignore[attr-defined]
+        values = predictive.variance
     return values.reshape(len(values), -1).sum(axis=1)
 
 

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from scipy.special import entr
 
-from metaprior.metrics import PredictiveDistribution
-from metaprior.predictive.draws import CHUNK_ROWS, Predictive
+from metaprior.predictive import Predictive, PredictiveDistribution
+from metaprior.predictive.draws import CHUNK_ROWS
 
 #: Most sets of answers to a batch of classes that are followed: all of them up to here, a sample beyond.
 NUM_CONFIGURATIONS = 1024

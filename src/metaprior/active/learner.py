@@ -8,8 +8,9 @@ from sklearn.base import clone, is_classifier
 
 from metaprior.decisions.warm_start import RefittedModel
 from metaprior.estimators.checks import is_whole
-from metaprior.metrics import PredictiveDistribution, accuracy, rmse
-from metaprior.predictive.from_sklearn import answer_of, own_answer
+from metaprior.metrics import accuracy, rmse
+from metaprior.predictive import PredictiveDistribution
+from metaprior.predictive.from_sklearn import distribution_predictor_of, predict_own_distribution
 
 
 class Learner:
@@ -26,8 +27,8 @@ class Learner:
     """
 
     def __init__(self, estimator: Any, seed: int, *, warm_start: bool, warm_iter: int | None) -> None:
-        self.answer = answer_of("estimator", estimator)
-        self.has_draws = self.answer is own_answer
+        self.answer = distribution_predictor_of("estimator", estimator)
+        self.has_draws = self.answer is predict_own_distribution
         self.classifies = is_classifier(estimator)
         self.refitted = RefittedModel(seeded(clone(estimator), seed), warm_iter, warm_start=warm_start)
 

@@ -27,7 +27,7 @@ from metaprior.kernels import RBF, Kernel, named
 from metaprior.likelihoods import Likelihood
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.predictive.draws import FunctionDraws
+from metaprior.predictive.draws import NetworkDraws
 from metaprior.random import make_key
 from metaprior.weights import HierarchicalMetaGP, Point, WeightModel
 
@@ -124,7 +124,7 @@ class HMCEstimator(MembersEstimator):
         """Judge the chains by the function they draw at (some of) the data: weights have symmetries, f has none."""
         rows = x_unit[np.linspace(0, len(x_unit) - 1, min(50, len(x_unit))).round().astype(int)]
         total = len(np.asarray(jax.tree.leaves(flat)[0]))
-        draws = FunctionDraws(flat, self.draw_key_, total, rows, stacked=True)
+        draws = NetworkDraws(flat, self.draw_key_, total, rows, stacked=True)
         f = np.concatenate([part for _, part in draws.chunks()], axis=1)
         f = f.reshape(chains, total // chains, -1)
         if f.shape[1] < 4 or not np.all(f.std(axis=(0, 1)) > 0):

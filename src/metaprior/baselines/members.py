@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from metaprior.estimators.base import NetworkEstimator
-from metaprior.predictive.draws import FunctionDraws
+from metaprior.predictive.draws import FunctionDraws, NetworkDraws
 
 
 class MembersEstimator(NetworkEstimator):
@@ -19,4 +19,4 @@ class MembersEstimator(NetworkEstimator):
         if joint:
             chosen = np.random.default_rng(key).integers(self._n_predict_draws(), size=num_draws)
             model = jax.tree.map(lambda leaf: leaf[chosen], model)
-        return FunctionDraws(model, key, num_draws, self._in_units(X), joint=joint, stacked=True)
+        return NetworkDraws(model, key, num_draws, self._in_units(X), joint=joint, stacked=True)

@@ -34,7 +34,8 @@ from metaprior.likelihoods import Likelihood
 from metaprior.likelihoods.gaussian import NOISE_HOLD
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.predictive.draws import FunctionDraws, Predictive
+from metaprior.predictive import Predictive
+from metaprior.predictive.draws import FunctionDraws, NetworkDraws
 from metaprior.random import make_key
 from metaprior.weights import WeightModel
 
@@ -234,7 +235,7 @@ class NetworkEstimator(Estimator):
         return 1
 
     def _function_draws(self, X: np.ndarray, num_draws: int, key: np.ndarray, *, joint: bool = False) -> FunctionDraws:
-        return FunctionDraws(self.model_, key, num_draws, self._in_units(X), joint=joint)
+        return NetworkDraws(self.model_, key, num_draws, self._in_units(X), joint=joint)
 
     def _answer(self, X: np.ndarray) -> Predictive:
         return self._predictive(self._function_draws(X, self._n_predict_draws(), self.draw_key_))

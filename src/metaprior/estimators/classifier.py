@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from metaprior.estimators.base import Estimator
 from metaprior.io.checkpoints import checkpoint_config
 from metaprior.likelihoods import Bernoulli, Categorical, Likelihood
-from metaprior.predictive.draws import FunctionDraws, Predictive
-from metaprior.predictive.integrated import predictive_of
+from metaprior.predictive import Predictive
+from metaprior.predictive.draws import FunctionDraws
+from metaprior.predictive.mixture import predictive_of
 
 
 class ClassifierPart(ClassifierMixin, Estimator):

@@ -13,8 +13,9 @@ from metaprior.estimators.base import Estimator
 from metaprior.estimators.checks import expect, is_number, standard_units
 from metaprior.io.checkpoints import checkpoint_config
 from metaprior.likelihoods import Gaussian, Heteroscedastic, Likelihood, Poisson, StudentT
-from metaprior.predictive.draws import FunctionDraws, Predictive
-from metaprior.predictive.integrated import predictive_of
+from metaprior.predictive import Predictive
+from metaprior.predictive.draws import FunctionDraws
+from metaprior.predictive.mixture import predictive_of
 
 
 @dataclass(eq=False, repr=False)

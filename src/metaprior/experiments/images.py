@@ -9,8 +9,8 @@ from metaprior import baselines, datasets, kernels
 from metaprior.estimators import MetaGPClassifier
 from metaprior.experiments.item import Config
 from metaprior.experiments.methods import configured
-from metaprior.predictive.draws import Predictive
-from metaprior.predictive.mixture import mixed
+from metaprior.predictive import Predictive
+from metaprior.predictive.mixture import mixture_of
 
 PAPER, OURS = "MetaGP-Local[RBF]", "MetaGP-Local[mixture]"
 
@@ -48,7 +48,7 @@ class Mixture(NamedTuple):
 
     def predict_distribution(self, X: np.ndarray) -> Predictive:
         """Return the mixture of their answers."""
-        return mixed([member.predict_distribution(X) for member in self.members])
+        return mixture_of([member.predict_distribution(X) for member in self.members])
 
     def sample_y(self, X: np.ndarray, n_samples: int, random_state: int) -> np.ndarray:
         """Return draws of all of them, as many of each, [images, classes, draws]."""

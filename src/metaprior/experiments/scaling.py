@@ -120,7 +120,14 @@ def _program(config: Config, model: str, shape: Shape, num_steps: int) -> tuple[
     optimiser, draws = steps.adam_for(built), StepConfig(shape.batch, 1)
     recipe = Recipe(*[np.asarray(v, np.float32) for v in Recipe(num_steps=steps.STEP_BLOCK, begins=0.8)])
     state = steps.start_state(built, optimiser, np.float32)
-    arguments = (state, make_key(0), jax.device_put(data), recipe, np.ones((), np.float32), np.asarray(num_steps, np.int32))
+    arguments = (
+        state,
+        make_key(0),
+        jax.device_put(data),
+        recipe,
+        np.ones((), np.float32),
+        np.asarray(num_steps, np.int32),
+    )
     with compilation_cache():
         compiled = steps.step_block.lower(*arguments, draws, optimiser, None).compile()
 

@@ -127,7 +127,9 @@ class _SingleRun(_Program):
 
     def advance(self, runs: Sequence[Run], values: Recipe, stop: int) -> tuple[steps.State, list[History]]:
         backoff, rest = np.asarray(runs[0].backoff, np.float32), (self.draws, self.optimiser, self.mesh)
-        state, records = steps.step_block(self.state, runs[0].key, self.data, values, backoff, np.asarray(stop, np.int32), *rest)
+        state, records = steps.step_block(
+            self.state, runs[0].key, self.data, values, backoff, np.asarray(stop, np.int32), *rest
+        )
         return state, [{name: np.asarray(values) for name, values in records.items()}]
 
     def step(self) -> int:

@@ -35,7 +35,7 @@ from metaprior.multitask.tasks import (
     started_alike,
     together,
 )
-from metaprior.predictive.draws import Predictive
+from metaprior.predictive import Predictive
 from metaprior.weights import MetaGP
 from metaprior.weights.multitask import joined, split
 

@@ -15,7 +15,7 @@ from scipy.stats import norm
 from metaprior.estimators.base import NetworkEstimator
 from metaprior.optimise.box import Box
 from metaprior.optimise.functions import Criterion, JointFunctions, functions_of, improvement, lowest
-from metaprior.predictive.from_sklearn import answer_of
+from metaprior.predictive.from_sklearn import distribution_predictor_of
 
 #: Candidates over the box and around the best known point, whose distances lie between these parts of the sides.
 NUM_SPREAD, NUM_AROUND = 1024, 256
@@ -168,7 +168,7 @@ def gaussian_improvement(mean: np.ndarray, std: np.ndarray, known: float) -> np.
 
 def _gaussian_improvement(situation: Situation) -> np.ndarray:
     """Return the point of the largest expected improvement over the lowest mean at the told points."""
-    answer = answer_of("surrogate", situation.model)
+    answer = distribution_predictor_of("surrogate", situation.model)
     known = float(np.min(answer(situation.model, situation.told).mean))
 
     def values(X: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.estimators.base import NetworkEstimator
 from metaprior.model import Model
 from metaprior.output_layer import ConditionedGP
-from metaprior.predictive.draws import FunctionDraws, joint_functions
+from metaprior.predictive.draws import NetworkDraws, joint_functions
 from metaprior.predictive.integrated import IntegratedDraws, coherent_functions, first_of
 from metaprior.types import Leaf
 
@@ -42,7 +42,7 @@ class JointFunctions:
 class NetworkFunctions(JointFunctions):
     """Functions drawn from a network."""
 
-    def _draws(self, X: np.ndarray) -> FunctionDraws:
+    def _draws(self, X: np.ndarray) -> NetworkDraws | IntegratedDraws:
         return self.model._function_draws(X, self.num_draws, np.array([self.seed, 2], np.uint32), joint=True)
 
     def at(self, X: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from metaprior.tables.target import CLASSIFICATION
 if TYPE_CHECKING:
     import pandas as pd
 
-    from metaprior.predictive.draws import Predictive
+    from metaprior.predictive import Predictive
 
 
 @dataclass(eq=False)
