@@ -49,7 +49,7 @@ class PointEstimator(NormalPriorEstimator):
     n_iter_no_change: int = 10
 
     def _recipe(self, num_rows: int) -> Recipe:
-        return super()._recipe(num_rows)._replace(noise_starts=-1.0, noise_full=0.0, kl_starts=-1.0, kl_full=0.0)
+        return super()._recipe(num_rows)._replace(normals_start=-1.0, normals_full=0.0, kl_starts=-1.0, kl_full=0.0)
 
 
 @dataclass(eq=False, repr=False)

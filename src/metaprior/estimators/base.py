@@ -27,7 +27,7 @@ from metaprior.estimators.phases import Phase, joined_fits, usual_phase
 from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.renamed import without_old_names
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore, as_numpy, hold_out
-from metaprior.inference import Data, Fit, Recipe, Settling, StepConfig, make_data, row_mesh, train
+from metaprior.inference import Data, Fit, Recipe, Settling, StepConfig, StopRule, make_data, row_mesh, train
 from metaprior.io.checkpoints import Checkpoint, CheckpointConfig, digest_of
 from metaprior.io.saving import save
 from metaprior.likelihoods import Likelihood
@@ -291,7 +291,7 @@ class Job(NamedTuple):
     model: Model
     phases: list[Phase]
     data: Data
-    stop_when: Callable | None
+    stop_when: StopRule | None
     seed: int
 
 
@@ -384,8 +384,8 @@ class TrainedEstimator(NetworkEstimator):
                 job.data,
                 make_key(job.seed),
                 recipe=phase.recipe,
-                draws=draws,
-                optimiser=self.optimizer,
+                step_config=draws,
+                optimizer=self.optimizer,
                 listener=listener,
                 stop_when=job.stop_when,
                 mesh=self._mesh(),
@@ -418,7 +418,7 @@ class TrainedEstimator(NetworkEstimator):
             return None if num_rows <= FULL_BATCH else AUTO_BATCH
         return None if int(self.batch_size) >= num_rows else int(self.batch_size)
 
-    def _split(self, problem: Problem, seed: int) -> tuple[Data, Callable | None]:
+    def _split(self, problem: Problem, seed: int) -> tuple[Data, StopRule | None]:
         """Return the data to train on and the rule that may end the run early."""
         x, targets = problem.x_unit, problem.targets
 

@@ -313,8 +313,8 @@ def fitted(tiny: Tiny, truths: Sequence[Truth], conditional: str, fitting: Fitti
             _data(tiny, truths, np.float64 if integrated else np.float32),
             [make_key(int(rng.integers(2**31 - 1))) for rng in rngs],
             recipe=recipe._replace(**ALL_AT_ONCE) if integrated else recipe,
-            draws=StepConfig(num_latent=NUM_TRAIN_DRAWS),
-            optimiser=POSTERIOR_ONLY,
+            step_config=StepConfig(num_latent=NUM_TRAIN_DRAWS),
+            optimizer=POSTERIOR_ONLY,
         )
     with in_float64():
         stacked = _stacked([as_float64(fit.model) for fit in fits])

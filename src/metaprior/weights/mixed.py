@@ -50,8 +50,8 @@ class Mixed(WeightModel):
 
     @property
     def start_jitter(self) -> float:
-        """The relative jitter that its factorisations start from."""
-        return metagp_of(self).start_jitter
+        """The largest of the parts'."""
+        return max(part.start_jitter for part in self.parts)
 
     @property
     def couples_rows(self) -> bool:
