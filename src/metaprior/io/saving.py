@@ -7,16 +7,19 @@ flushed to the disk, then renamed.
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import importlib
 import json
 import os
 import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from metaprior.inputs import Projection
@@ -29,26 +32,26 @@ from metaprior.version import __version__
 FORMAT = 2
 #: Files of format 1 do not say which version wrote them: there was one.
 FIRST_VERSION = "0.1.0"
-#: What a plain thing can be, besides null, a whole number, a text and an object of this library.
-KINDS = (
-    "activation",
-    "array",
-    "dict",
-    "estimator",
-    "float",
-    "list",
-    "random_state",
-    "range",
-    "scalar",
-    "texts",
-    "tuple",
-)
 #: Parameters that only training needs and that have no plain form: left out, with a warning.
 ONLY_FOR_TRAINING = ("optimizer",)
 
 
 class UnsavableError(TypeError):
     """Something in the estimator has no plain form."""
+
+
+@runtime_checkable
+class Savable(Protocol):
+    """An object that is saved as its class, its parameters and a state of plain things: estimators and loops are."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters that the class is constructed with."""
+
+    def _saved_state(self) -> dict[str, Any]:
+        """Return what fitting has added."""
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take what `_saved_state` returned."""
 
 
 # --- to plain things ---------------------------------------------------------------
@@ -77,12 +80,12 @@ class _Writer:
             return {"scalar": self.array(np.asarray(value)[None])}
         if isinstance(value, float):
             return {"float": value.hex()}
-        if isinstance(value, np.ndarray) or hasattr(value, "__jax_array__") or type(value).__module__.startswith("jax"):
+        if isinstance(value, (np.ndarray, jax.Array)):
             return self.array(np.asarray(value))
         return self.compound(value)
 
     def compound(self, value: Any) -> Any:
-        if hasattr(value, "_saved_state"):
+        if isinstance(value, Savable):
             return {"estimator": self.estimator(value)}
         if isinstance(value, range):
             return {"range": [value.start, value.stop, value.step]}
@@ -107,7 +110,7 @@ class _Writer:
             "your own has no plain form (take a named activation, or keep the estimator by pickle)."
         )
 
-    def estimator(self, value: Any) -> dict[str, Any]:
+    def estimator(self, value: Savable) -> dict[str, Any]:
         params = value.get_params(deep=False)
         for name in ONLY_FOR_TRAINING:
             if params.get(name) is not None:
@@ -124,7 +127,7 @@ class _Writer:
 
 
 def _fields(cls: type) -> list[str]:
-    return list(getattr(cls, "__dataclass_fields__", {}))
+    return [field.name for field in dataclasses.fields(cls)]
 
 
 #: Parts that files of earlier versions do not have, and what they are there.
@@ -160,6 +163,20 @@ class _Reader:
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
         self.arrays = arrays
+        #: How each kind of plain thing is read, from its content and, for texts, its type.
+        self.kinds: dict[str, Callable[[Any, Any], Any]] = {
+            "activation": self._activation,
+            "array": self._array,
+            "dict": self._dict,
+            "estimator": self._estimator,
+            "float": self._float,
+            "list": self._list,
+            "random_state": self._random_state,
+            "range": self._range,
+            "scalar": self._scalar,
+            "texts": self._texts,
+            "tuple": self._tuple,
+        }
 
     def value(self, plain: Any) -> Any:
         if plain is None or isinstance(plain, bool | int | str):
@@ -169,9 +186,9 @@ class _Reader:
         if "class" in plain:
             return self.instance(plain)
         ((kind, content),) = [(k, v) for k, v in plain.items() if k != "dtype"]
-        if kind not in KINDS:
+        if kind not in self.kinds:
             raise ValueError(f"unexpected kind {kind!r}")
-        return getattr(self, f"_{kind}")(content, plain.get("dtype"))
+        return self.kinds[kind](content, plain.get("dtype"))
 
     def instance(self, plain: dict[str, Any]) -> Any:
         cls = named_class(plain["class"])
@@ -182,7 +199,7 @@ class _Reader:
             fields = {**_later_fields(cls), **fields}
             if set(fields) != set(_fields(cls)):
                 raise ValueError(f"the parts of {cls.__name__} are {sorted(_fields(cls))}, not {sorted(fields)}")
-        made = object.__new__(cls)
+        made = object.__new__(cls)  # as a tree is rebuilt: no constructor runs
         for name, item in fields.items():
             object.__setattr__(made, name, item)
         return made
@@ -244,7 +261,7 @@ def named_class(name: str) -> type:
         cls is Projection
         or issubclass(cls, eqx.Module)
         or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
-        or hasattr(cls, "get_params")
+        or issubclass(cls, Savable)
     )
     if not known or cls.__module__ != module:
         raise ValueError(f"{name!r} is no part of a model")

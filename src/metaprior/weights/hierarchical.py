@@ -168,19 +168,19 @@ class PreparedHierarchical(PreparedWeights):
         if model.input_kernel is None:
             flat = model.scales() * (self.factor @ model.values[:, 0] + shared)
             return ExplicitDraw(model.by_layer(flat))
-        return LocalHierarchicalDraw(self, shared)
+        return LocalHierarchicalDraw(self, model.input_kernel, shared)
 
 
 class LocalHierarchicalDraw(WeightDraw):
     """Weights as values of a GP in the input, given its values at the data."""
 
     prepared: PreparedHierarchical
+    kernel: Kernel
     shared: Float[Array, " W"]
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
         """Return [B, I, J] a layer: the conditional mean, and what the data leave open by the rows' normals."""
-        prepared, model = self.prepared, self.prepared.model
-        kernel: Kernel = model.input_kernel  # type: ignore[assignment]
+        prepared, model, kernel = self.prepared, self.prepared.model, self.kernel
         cross = kernel(x, model.inputs.value) @ prepared.inverse.T  # [B, N]
         whitened = model.values @ cross.T
         if not model.at_the_data:

@@ -73,15 +73,10 @@ class PreparedMixed(PreparedWeights):
     def draw(self, normals: StandardNormals) -> "MixedDraw":
         """Draw every part from its own share of the normals."""
         sizes = [part.sizes() for part in self.model.parts]
-        units, weights, spectral = (
-            _shares(numbers, [getattr(size, name) for size in sizes], axis=0)
-            for name, numbers in (
-                ("latents", normals.latents),
-                ("weights", normals.weights),
-                ("spectral", normals.spectral),
-            )
-        )
-        shares = [StandardNormals(*own, normals.rows) for own in zip(units, weights, spectral, strict=True)]
+        latents = _shares(normals.latents, [size.latents for size in sizes], axis=0)
+        weights = _shares(normals.weights, [size.weights for size in sizes], axis=0)
+        spectral = _shares(normals.spectral, [size.spectral for size in sizes], axis=0)
+        shares = [StandardNormals(*own, normals.rows) for own in zip(latents, weights, spectral, strict=True)]
         draws = [part.draw(own) for part, own in zip(self.parts, shares, strict=True)]
         return MixedDraw(self.model, draws)
 
