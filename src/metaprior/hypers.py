@@ -5,7 +5,7 @@ outside the data. So theta is drawn with everything else that is drawn: log thet
 the prior N(start, PRIOR_STD^2), and the bound has one more KL.
 """
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -69,7 +69,7 @@ def _marked(model: eqx.Module) -> eqx.Module:
     """Return a tree like the model that says which leaves are hyper-parameters."""
     kinds = (Kernel, Likelihood, WeightNoise)
 
-    def of(path: jax.tree_util.KeyPath, node: object) -> object:
+    def of(path: tuple[Any, ...], node: object) -> object:
         named = bool(path) and path[-1] == jax.tree_util.GetAttrKey("log_scale")
         return jax.tree.map(lambda _: True, node) if isinstance(node, kinds) else named
 

@@ -73,17 +73,17 @@ def split(model: Model) -> tuple[Model, Model]:
     return eqx.partition(model, jax.tree.map(learned, model, release_times(model)))
 
 
-def nuts_kernel(rest: Model, settings: Settings) -> tuple[Callable, Callable]:
+def nuts_kernel(rest: Model, settings: Settings) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return NumPyro's start and step for positions that are leaves of a model."""
     require_numpyro()
     from numpyro.infer.hmc import hmc
 
-    def potential_of(batch: Batch, arrays: Model) -> Callable:
+    def potential_of(batch: Batch, arrays: Model) -> Callable[[Model], Array]:
         return lambda position: -log_joint(eqx.combine(position, eqx.combine(arrays, rest)), batch)
 
     start, step = hmc(potential_fn_gen=potential_of, algo="NUTS")
 
-    def begin(position: Model, key: Array, args: tuple) -> Any:
+    def begin(position: Model, key: Array, args: tuple[Any, ...]) -> Any:
         return start(
             position,
             settings.n_warmup,
@@ -113,7 +113,7 @@ def _advance(states: Any, rest: Model, batch: Batch, settings: Settings, count: 
     first = jax.tree.map(lambda leaf: leaf[0], states)
     begin(first.z, first.rng_key, args)
 
-    def body(index: Array, carry: tuple) -> tuple:
+    def body(index: Array, carry: tuple[Any, ...]) -> tuple[Any, ...]:
         states, record = carry
         states = jax.vmap(lambda s: step(s, args))(states)
         new = _seen(states)

@@ -5,6 +5,7 @@ It is compiled once for the shapes of a run; the number of steps, the data, the 
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -58,7 +59,9 @@ def _start_optimizer(optimizer: optax.GradientTransformation, model: Model) -> P
     return optimizer.init(eqx.filter(model, eqx.is_inexact_array))
 
 
-def _loss(model: Model, normals: StandardNormals, batch: Batch, num_rows: Array, kl_weight: Array) -> tuple:
+def _loss(
+    model: Model, normals: StandardNormals, batch: Batch, num_rows: Leaf, kl_weight: Array
+) -> tuple[Array, dict[str, Array]]:
     terms, jitter = elbo_terms(model, normals, batch)
     # per datum, so that rates mean the same for all sizes of data
     return -elbo(terms, kl_weight) / num_rows, {**terms, "jitter": jitter}
@@ -106,7 +109,7 @@ def _step_block(
     names = _names_of_terms(state.model, data, step_config)
     records = {name: jnp.zeros(STEP_BLOCK, data.x.dtype) for name in names}
 
-    def body(index: Array, carry: tuple) -> tuple:
+    def body(index: Array, carry: tuple[Any, ...]) -> tuple[Any, ...]:
         arrays, records = carry
         new, terms = one_step(eqx.combine(arrays, static), key, data, recipe, backoff, step_config, optimizer, mesh)
         records = {name: records[name].at[index].set(terms[name]) for name in names}
@@ -141,7 +144,7 @@ def step_block_of_many(
     """Run a block of steps of many runs, stacked along a leading axis; they share the number of the step."""
     parts, static = eqx.partition((states.model, states.optimizer), eqx.is_array)
 
-    def one(own: tuple, key: Array, data: Data, backoff: Leaf) -> tuple[tuple, dict[str, Array]]:
+    def one(own: tuple[Any, ...], key: Array, data: Data, backoff: Leaf) -> tuple[tuple[Any, ...], dict[str, Array]]:
         model, moments = eqx.combine(own, static)
         state = State(model, moments, states.step)
         new, records = _step_block(state, key, data, recipe, backoff, stop, step_config, optimizer)

@@ -52,7 +52,7 @@ def refuse_checkpoint(estimator: object, place: CheckpointConfig | None) -> None
         )
 
 
-def digest_of(model: Any, data: Data, recipe: tuple, draws: tuple, seed: int) -> str:
+def digest_of(model: Any, data: Data, recipe: tuple[Any, ...], draws: tuple[Any, ...], seed: int) -> str:
     """Return a digest of all that a run begins with: a model or several, the data, how it goes, and its seed."""
     digest = hashlib.sha256(repr((tuple(map(float, recipe)), tuple(draws), int(seed))).encode())
     for leaf in jax.tree.leaves((eqx.filter(model, eqx.is_array), data)):

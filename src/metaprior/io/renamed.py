@@ -70,7 +70,7 @@ def present_name(name: str) -> str:
     return f"{MODULES.get(module, module)}:{CLASSES.get(cls, cls)}"
 
 
-def present_fields(cls: str, fields: dict) -> dict:
+def present_fields(cls: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the parts of a class under their present names."""
     renamed = FIELDS.get(cls, {})
     return {renamed.get(name, name): value for name, value in fields.items()}

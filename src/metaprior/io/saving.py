@@ -204,7 +204,7 @@ class _Reader:
             object.__setattr__(made, name, item)
         return made
 
-    def _estimator(self, content: dict, _: Any = None) -> Any:
+    def _estimator(self, content: dict[str, Any], _: Any = None) -> Any:
         cls: Any = named_class(content["class"])
         made = cls(**present_parameters({name: self.value(plain) for name, plain in content["params"].items()}))
         state = {name: self.value(plain) for name, plain in content["state"].items()}
@@ -217,29 +217,29 @@ class _Reader:
     def _array(self, content: str, _: Any) -> np.ndarray:
         return self.arrays[content]
 
-    def _texts(self, content: list, dtype: str) -> np.ndarray:
+    def _texts(self, content: list[Any], dtype: str) -> np.ndarray:
         if dtype != "object" and np.dtype(dtype).kind not in "US":
             raise ValueError(f"unexpected type {dtype!r} of texts")
         return np.array(content, dtype=object if dtype == "object" else dtype)
 
-    def _scalar(self, content: dict, _: Any) -> Any:
+    def _scalar(self, content: dict[str, Any], _: Any) -> Any:
         return self.value(content)[0]
 
     def _range(self, content: list[int], _: Any) -> range:
         return range(*content)
 
-    def _random_state(self, content: dict, _: Any) -> np.random.RandomState:
+    def _random_state(self, content: dict[str, Any], _: Any) -> np.random.RandomState:
         state = np.random.RandomState()
         state.set_state(tuple(self.value(content)))
         return state
 
-    def _tuple(self, content: list, _: Any) -> tuple:
+    def _tuple(self, content: list[Any], _: Any) -> tuple[Any, ...]:
         return tuple(self.value(item) for item in content)
 
-    def _list(self, content: list, _: Any) -> list:
+    def _list(self, content: list[Any], _: Any) -> list[Any]:
         return [self.value(item) for item in content]
 
-    def _dict(self, content: dict, _: Any) -> dict:
+    def _dict(self, content: dict[str, Any], _: Any) -> dict[str, Any]:
         return {key: self.value(item) for key, item in content.items()}
 
     def _activation(self, content: str, _: Any) -> Any:
@@ -271,7 +271,7 @@ def named_class(name: str) -> type:
 # --- files ---------------------------------------------------------------------------
 
 
-def save(estimator: Any, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+def save(estimator: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a fitted estimator to a file; see `Estimator.save`."""
     from safetensors.numpy import save as to_bytes
 
@@ -285,7 +285,7 @@ def save(estimator: Any, path: str | os.PathLike, *, overwrite: bool = False) ->
     write_atomically(target, to_bytes(writer.arrays, metadata=header))
 
 
-def load(path: str | os.PathLike) -> Any:
+def load(path: str | os.PathLike[str]) -> Any:
     """Return the estimator of a file: it predicts bit for bit what the saved one did.
 
     Parameters
@@ -308,7 +308,7 @@ def load(path: str | os.PathLike) -> Any:
         ) from error
 
 
-def origin(path: str | os.PathLike) -> dict[str, Any]:
+def origin(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the format of a file that can be loaded, and the version of the library that wrote it."""
     header, _ = _read(Path(path))
     return {"format": _format(header), "written_by": _opened(header)[0]}

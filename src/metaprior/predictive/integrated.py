@@ -153,7 +153,7 @@ class CoherentDraws(FunctionDraws):
 
 # --- what every draw below has learned -----------------------------------------------------
 
-_KEPT: list[tuple[weakref.ref, bytes, int, tuple[ConditionedGP, Likelihood]]] = []
+_KEPT: list[tuple[weakref.ref[Model], bytes, int, tuple[ConditionedGP, Likelihood]]] = []
 
 
 def posterior_of(model: Model, key: np.ndarray, num_draws: int) -> tuple[ConditionedGP, Likelihood]:

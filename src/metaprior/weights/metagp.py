@@ -13,6 +13,7 @@ conditioned on the values of the same GP that were drawn below.
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -40,6 +41,8 @@ from metaprior.weight_gp import (
 )
 from metaprior.weight_gp.base import input_scales
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
+
+T = TypeVar("T")
 
 #: The least scale of a local output layer's weights, whose prior is log-uniform from there. The bias alone is the exact
 #: GP of the input kernel; the hidden units join it where the evidence gains more than the few nats that this costs.
@@ -259,7 +262,7 @@ class MetaGPDraw(WeightDraw):
         starts = np.cumsum([0, *sizes])
         return [(eps, rows[:, a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)]
 
-    def _in_order(self, grouped: Sequence[Sequence]) -> list:
+    def _in_order(self, grouped: Sequence[Sequence[T]]) -> list[T]:
         order = [layer for group in self.model.groups for layer in group]
         flat = [item for group in grouped for item in group]
         return [flat[order.index(layer)] for layer in range(len(order))]

@@ -8,6 +8,7 @@ sum: a GP's weights, and what every single weight has for itself.
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -19,6 +20,8 @@ from metaprior.random import NormalCounts, StandardNormals
 from metaprior.weight_gp import OutputPrior
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
 from metaprior.weights.metagp import MetaGP
+
+T = TypeVar("T")
 
 
 class Mixed(WeightModel):
@@ -118,10 +121,10 @@ class MixedDraw(WeightDraw):
         """Return the GP part's."""
         return self._with_output().aux_inputs(x)
 
-    def _in_order(self, of: Callable[[WeightDraw, Array], Sequence], rows: Array) -> list[list]:
+    def _in_order(self, of: Callable[[WeightDraw, Array], Sequence[T]], rows: Array) -> list[list[T]]:
         """Return, for every layer, what the parts that have it give."""
         own_rows = _shares(rows, [part.sizes().per_row for part in self.model.parts], axis=1)
-        found: dict[int, list] = {}
+        found: dict[int, list[T]] = {}
         for draw, layers, own in zip(self.draws, self.model.layers, own_rows, strict=True):
             for layer, given in zip(layers, of(draw, own), strict=True):
                 found.setdefault(layer, []).append(given)
