@@ -79,8 +79,8 @@ def compare(
     >>> from sklearn.gaussian_process import GaussianProcessRegressor
     >>> import metaprior
     >>> X = np.random.default_rng(0).uniform(-2, 2, (60, 1))
-    >>> rivals = [metaprior.MetaGPRegressor(input_kernel="rbf", random_state=0), GaussianProcessRegressor(alpha=0.01)]
-    >>> table = metaprior.compare(rivals, X, np.sin(3 * X[:, 0]), random_state=0)
+    >>> models = [metaprior.MetaGPRegressor(input_kernel="rbf", random_state=0), GaussianProcessRegressor(alpha=0.01)]
+    >>> table = metaprior.compare(models, X, np.sin(3 * X[:, 0]), random_state=0)
     """
     pandas = _pandas()
     named = _named(estimators)

@@ -78,7 +78,7 @@ def _cosine_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
 @sequential_vmap
 def _cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
     # LAPACK wants columns: the transpose of a symmetric matrix in rows is that, and nothing need be copied. One
-    # triangle is read; where the matrix is not positive, all of the answer is NaN.
+    # triangle is read; where the matrix is not positive, all of the result is NaN.
     return lax.linalg.cholesky(matrix.T, symmetrize_input=False)
 
 
@@ -96,7 +96,7 @@ def jittered_cholesky(
     """Return the lower factor of `matrix + jitter * mean(diagonal) * I` and the relative jitter that was used.
 
     An attempt that yields a non-finite factor is repeated with ten times the jitter, up to `MAX_JITTER`.
-    Cost: M^3 / 3 an attempt; the derivative needs the inverse of the factor.
+    Cost: M^3 / 3 per attempt; the derivative needs the inverse of the factor.
     """
 
     def failed(state: tuple[Any, ...]) -> Array:

@@ -187,7 +187,7 @@ def sampled_part(tiny: Tiny, model: Model) -> tuple[Model, Model]:
     if tiny.whole:
         return split(model)
     held = jax.tree.map(lambda _: False, model)
-    moved = eqx.tree_at(lambda m: (m.weights.z, m.weights.values, m.weights.noise), held, (True, True, True))
+    moved = eqx.tree_at(lambda m: (m.weights.z, m.weights.values, m.weights.noise_normals), held, (True, True, True))
     return eqx.partition(model, moved)
 
 

@@ -31,7 +31,7 @@ class CheckpointStore(Protocol):
 
 
 def numbered(name: str, tree: Any) -> dict[str, np.ndarray]:
-    """Return the arrays of a tree, each named by its place."""
+    """Return the arrays of a tree, each named by its position."""
     leaves = jax.tree.leaves(eqx.filter(tree, is_array))
     plain = [jax.random.key_data(leaf) if _is_key(leaf) else leaf for leaf in leaves]
     return {f"{name} {i}": np.asarray(leaf) for i, leaf in enumerate(plain)}

@@ -31,8 +31,8 @@ CLASSES = {"Mapping": "SparseGP", "Units": "UnitLatents", "Wire": "WeightLayer"}
 #: Parts of a class that have another name now, by the class's present name.
 FIELDS = {
     "MetaGP": {"mappings": "sparse_gps", "units": "latents", "wires": "weight_layers"},
-    "MetaNN": {"units": "latents", "wires": "weight_layers"},
-    "HierarchicalMetaGP": {"wires": "weight_layers"},
+    "MetaNN": {"units": "latents", "wires": "weight_layers", "from_noise": "from_normals"},
+    "HierarchicalMetaGP": {"wires": "weight_layers", "noise": "noise_normals"},
 }
 
 #: Every parameter that has been renamed, by its old name.

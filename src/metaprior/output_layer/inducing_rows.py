@@ -6,7 +6,7 @@ With Q = K_nm K_mm^-1 K_mn, A = L^-1 K_mn / noise and B = I + A A',
 
 which is tighter (Titsias 2025) than the trace tr(K - Q) / (2 noise^2) of Titsias (2009), at the same cost. It needs
 sums over rows: A A', A y, y'y and the last term. Rows go through in blocks, so memory is bounded for any number of
-them. Cost N M^2 + M^3 a draw (M counts rows times outputs).
+them. Cost N M^2 + M^3 per draw (M counts rows times outputs).
 """
 
 import equinox as eqx

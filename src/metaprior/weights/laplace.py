@@ -24,7 +24,7 @@ Weights = tuple[Leaf, ...]
 
 
 class Curvature(eqx.Module):
-    """H in its eigenbasis: eigenvalues one a direction, and the way back from coefficients to weights."""
+    """H in its eigenbasis: one eigenvalue per direction, and the way back from coefficients to weights."""
 
     @abc.abstractmethod
     def eigenvalues(self) -> Float[Array, " W"]:
@@ -67,7 +67,7 @@ class KroneckerCurvature(Curvature):
         return jnp.concatenate([jnp.outer(a, jnp.asarray(g)).ravel() for a, g in pairs])
 
     def weights(self, coefficients: Float[Array, " W"]) -> list[Array]:
-        """Return U_A C U_G' a layer."""
+        """Return U_A C U_G' of every layer."""
         shapes = [(len(a), len(g)) for a, g in zip(self.input_values, self.output_values, strict=True)]
         parts = zip(self.input_vectors, take(coefficients, *shapes), self.output_vectors, strict=True)
         return [jnp.asarray(u) @ c @ v.T for u, c, v in parts]
@@ -113,7 +113,7 @@ class LinearisedDraw(WeightDraw):
     change: list[Array]
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return the layers of the changed weights (not what `outputs` answers: that is linear in the change)."""
+        """Return the layers of the changed weights (not what `outputs` uses: that is linear in the change)."""
         return [product(w) for w in self.weights(x, rows)]
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:

@@ -2,7 +2,7 @@
 
 The unit latents q(z), the weights below q(u), the code kernels and the layers' scales are those of all tasks. A task's
 own are the input kernel with its projection V and the output layer's weight noise. Given a draw of z and u the tasks
-are independent Gaussian processes (`GP.output`), so the KL of what is shared counts once:
+are independent Gaussian processes (`weight_gp.output`), so the KL of what is shared counts once:
 
     ELBO = E_q(z, u)[sum_t log p(y_t | z, u, theta_t)] - KL[q(z)||p(z)] - E KL[q(u)||p(u | z)] - sum_t KL[q(V_t)||p(V)].
 
