@@ -19,7 +19,8 @@ CHECKED = [
     "likelihoods",
     "model",
 ]
-CHECKED += ["inference", "predictive.draws", "prior", "output_layer", "predictive.integrated"]
+CHECKED += ["inference", "prior", "output_layer"]
+CHECKED += [f"predictive.{name}" for name in ("draws", "reductions", "mixture", "integrated")]
 
 with install_import_hook([f"metaprior.{name}" for name in CHECKED], "beartype.beartype"):
     import metaprior.estimators

@@ -82,17 +82,17 @@ def training(
     data: Data,
     num_steps: int,
     draws: StepConfig,
-    optimiser: optax.GradientTransformation | None = None,
+    optimizer: optax.GradientTransformation | None = None,
 ) -> Callable[[], None]:
     """Return a program that makes `num_steps` steps of the library's own loop, at full noise and KL."""
-    optimiser = steps.adam_for(model) if optimiser is None else optimiser
-    state = steps.start_state(model, optimiser, np.float32)
+    optimizer = steps.adam_for(model) if optimizer is None else optimizer
+    state = steps.start_state(model, optimizer, np.float32)
     recipe = Recipe(*[np.asarray(v, np.float32) for v in Recipe(num_steps=steps.STEP_BLOCK, begins=0.8)])
     data = jax.device_put(data)
 
     def call() -> None:
         new, _ = steps.step_block(
-            state, make_key(0), data, recipe, np.float32(1), np.int32(num_steps), draws, optimiser, None
+            state, make_key(0), data, recipe, np.float32(1), np.int32(num_steps), draws, optimizer, None
         )
         jax.block_until_ready(new)
 

@@ -16,6 +16,24 @@ from metaprior.weight_gp import Conditional, SparseGP, WeightNoise
 from metaprior.weights import MetaGP, MetaGPSpec, initial_metagp
 
 
+class StopWhen:
+    """A stop rule that is a function of the history and ends with the last model."""
+
+    best_model = None
+
+    def __init__(self, function: Callable[[dict], bool]) -> None:
+        self.function = function
+
+    def should_stop(self, model, history) -> bool:
+        return self.function(history)
+
+    def progress(self) -> dict:
+        return {}
+
+    def resume(self, progress, best_model) -> None:
+        """Nothing to go on from."""
+
+
 def small_metagp(
     conditional: Conditional,
     sizes: Sequence[int] = (2, 3, 2),

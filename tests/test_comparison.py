@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import metaprior
 from metaprior import MetaGPClassifier, MetaGPRegressor, compare, metrics
-from metaprior.predictive.from_sklearn import GaussianAnswer
+from metaprior.predictive.from_sklearn import GaussianMarginals
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (24, 2))
@@ -83,7 +83,7 @@ def test_scores_are_those_of_a_loop_over_folds(table, estimators):
             if isinstance(model, MetaGPRegressor):
                 found.append(metrics.scores(model.predict_distribution(X[test]), Y[test]))
             else:
-                found.append(metrics.scores(GaussianAnswer(*model.predict(X[test], return_std=True)), Y[test]))
+                found.append(metrics.scores(GaussianMarginals(*model.predict(X[test], return_std=True)), Y[test]))
         row = table.loc[type(estimator).__name__]
         for name in REGRESSION:
             values = np.array([fold[name] for fold in found])
@@ -230,7 +230,7 @@ def test_pipelines_are_named_by_their_steps():
     [
         (
             LinearRegression(),
-            "LinearRegression: expected an estimator that says how sure it is.*LinearRegression has none",
+            "LinearRegression: expected an estimator that predicts its uncertainty.*LinearRegression has none",
         ),
         (make_pipeline(StandardScaler(), LinearRegression()), "LinearRegression has none of them"),
         (GridSearchCV(LinearRegression(), {}), "LinearRegression has none of them"),

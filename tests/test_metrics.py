@@ -10,7 +10,7 @@ from scipy import special, stats
 
 from chosen import EPS, few, numbers
 from metaprior import MetaGPClassifier, MetaGPRegressor, metrics
-from metaprior.predictive.from_sklearn import ClassAnswer, GaussianAnswer
+from metaprior.predictive.from_sklearn import ClassProbabilities, GaussianMarginals
 
 RNG = np.random.default_rng(0)
 NUM = 4000
@@ -93,7 +93,7 @@ def test_coverage_of_counts_is_the_share_between_the_quantiles(level):
 
 def test_scores_of_a_true_gaussian_forecast_are_what_theory_says():
     mean, std = RNG.standard_normal(NUM), RNG.uniform(0.5, 2, NUM)
-    found = metrics.scores(GaussianAnswer(mean, std), stats.norm(mean, std).rvs(random_state=1))
+    found = metrics.scores(GaussianMarginals(mean, std), stats.norm(mean, std).rvs(random_state=1))
     error = 4 / np.sqrt(NUM)
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean(std**2)), rel=error)
     assert found["nll"] == pytest.approx(np.mean(stats.norm(mean, std).entropy()), abs=error)
@@ -105,7 +105,7 @@ def test_scores_of_a_true_gaussian_forecast_are_what_theory_says():
 
 def test_a_plain_gaussian_answers_as_scipys_does():
     mean, std, y = RNG.standard_normal(30), RNG.uniform(0.5, 2, 30), RNG.standard_normal(30)
-    answer, twin = GaussianAnswer(mean, std), stats.norm(mean, std)
+    answer, twin = GaussianMarginals(mean, std), stats.norm(mean, std)
     assert_allclose(answer.log_prob(y), twin.logpdf(y), rtol=1e-13)
     assert_allclose(answer.cdf(y), twin.cdf(y), rtol=1e-13)
     assert_allclose(answer.entropy, twin.entropy(), rtol=1e-13)
@@ -115,15 +115,15 @@ def test_a_plain_gaussian_answers_as_scipys_does():
 
 
 def test_a_gaussian_without_spread_has_the_absolute_error_as_crps_and_no_finite_nll():
-    found = metrics.scores(GaussianAnswer(np.zeros(2), np.zeros(2)), np.array([1.0, -3.0]))
+    found = metrics.scores(GaussianMarginals(np.zeros(2), np.zeros(2)), np.array([1.0, -3.0]))
     assert found["crps"] == pytest.approx(2)
     assert found["nll"] == np.inf
 
 
 def test_outputs_are_averaged_but_the_nll_is_of_all_together():
     mean, std, y = (RNG.uniform(1, 2, (20, 3)) for _ in range(3))
-    together = metrics.scores(GaussianAnswer(mean, std), y)
-    each = [metrics.scores(GaussianAnswer(mean[:, k], std[:, k]), y[:, k]) for k in range(3)]
+    together = metrics.scores(GaussianMarginals(mean, std), y)
+    each = [metrics.scores(GaussianMarginals(mean[:, k], std[:, k]), y[:, k]) for k in range(3)]
     for name in together.keys() - {"nll"}:
         assert together[name] == pytest.approx(np.mean([s[name] for s in each]), rel=1e-12)
     assert together["nll"] == pytest.approx(np.sum([s["nll"] for s in each]), rel=1e-12)
@@ -145,7 +145,7 @@ LABELS = RNG.integers(3, size=200)
 
 
 def test_class_scores_equal_loops_over_rows():
-    found = metrics.scores(ClassAnswer(P), LABELS)
+    found = metrics.scores(ClassProbabilities(P), LABELS)
     rows = list(zip(P, LABELS, strict=True))
     assert found["accuracy"] == np.mean([np.argmax(p) == c for p, c in rows])
     assert found["nll"] == pytest.approx(-np.mean([np.log(p[c]) for p, c in rows]), rel=1e-12)
@@ -160,11 +160,11 @@ def test_class_calibration_error_weighs_the_gap_of_every_bin_by_its_rows():
         held = (confidence > b / 15) & (confidence <= (b + 1) / 15)
         if held.any():
             total += held.mean() * abs(confidence[held].mean() - right[held].mean())
-    assert metrics.scores(ClassAnswer(P), LABELS)["calibration_error"] == pytest.approx(total, rel=1e-12)
+    assert metrics.scores(ClassProbabilities(P), LABELS)["calibration_error"] == pytest.approx(total, rel=1e-12)
 
 
 def test_certain_and_right_classes_score_nought():
-    found = metrics.scores(ClassAnswer(np.eye(3)[LABELS]), LABELS)
+    found = metrics.scores(ClassProbabilities(np.eye(3)[LABELS]), LABELS)
     assert found == {"accuracy": 1.0, "nll": 0.0, "brier": 0.0, "calibration_error": 0.0, "entropy": 0.0}
 
 
@@ -215,7 +215,10 @@ def test_classes_are_scored_by_their_numbers():
     labels = np.where(X[:, 0] > 0, "yes", "no")
     model = MetaGPClassifier(**SMALL).fit(X, labels)
     predictive, numbers = model.predict_distribution(X), np.searchsorted(model.classes_, labels)
-    found, plain = metrics.scores(predictive, numbers), metrics.scores(ClassAnswer(predictive.probabilities), numbers)
+    found, plain = (
+        metrics.scores(predictive, numbers),
+        metrics.scores(ClassProbabilities(predictive.probabilities), numbers),
+    )
     assert found == pytest.approx(plain, rel=1e-9)
     assert found["accuracy"] == model.score(X, labels)
 
@@ -223,14 +226,14 @@ def test_classes_are_scored_by_their_numbers():
 @pytest.mark.parametrize("wrong", [np.full(200, 3), np.full(200, -1), np.full(200, 0.5), np.full(200, "a")])
 def test_class_numbers_out_of_range_are_refused(wrong):
     with pytest.raises(ValueError, match="expected class numbers from 0 to 2.*searchsorted"):
-        metrics.scores(ClassAnswer(P), wrong)
+        metrics.scores(ClassProbabilities(P), wrong)
 
 
 def test_targets_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=r"expected targets of shape \(4,\), as the predictions; got \(5,\)"):
-        metrics.scores(GaussianAnswer(np.zeros(4), np.ones(4)), np.zeros(5))
-    with pytest.raises(ValueError, match="expected 200 class numbers, one a row"):
-        metrics.scores(ClassAnswer(P), np.zeros(4))
+        metrics.scores(GaussianMarginals(np.zeros(4), np.ones(4)), np.zeros(5))
+    with pytest.raises(ValueError, match="expected 200 class numbers, one per row"):
+        metrics.scores(ClassProbabilities(P), np.zeros(4))
 
 
 ROWS = st.lists(st.integers(-20, 20), min_size=1, max_size=8).map(lambda values: np.array(values, np.float64))

@@ -34,14 +34,14 @@ def rival(x: torch.Tensor, y: torch.Tensor):
     )
     objective = gpytorch.mlls.VariationalELBO(likelihood, model, num_data=len(x))
     parts = [network, model, likelihood]
-    optimiser = torch.optim.Adam([p for part in parts for p in part.parameters()], lr=0.01)
+    optimizer = torch.optim.Adam([p for part in parts for p in part.parameters()], lr=0.01)
 
     def call() -> None:
         for _ in range(STEPS):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss = -objective(model(network(x)), y)
             loss.backward()
-            optimiser.step()
+            optimizer.step()
 
     return call
 

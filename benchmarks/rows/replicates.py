@@ -15,11 +15,11 @@ def measure() -> Row:
     keys, draws, recipe = [make_key(seed) for seed in range(NUM)], StepConfig(None, 4), Recipe(STEPS, begins=0.8)
 
     def together() -> None:
-        train_many(models, data, keys, recipe=recipe, draws=draws)
+        train_many(models, data, keys, recipe=recipe, step_config=draws)
 
     def one_by_one() -> None:
         for model, own, key in zip(models, data, keys, strict=True):
-            train(model, own, key, recipe=recipe, draws=draws)
+            train(model, own, key, recipe=recipe, step_config=draws)
 
     times = alternating({"together": together, "one by one": one_by_one}, repeats=3)
     return Row(

@@ -33,15 +33,15 @@ def rival(x: torch.Tensor, y: torch.Tensor):
     torch.manual_seed(0)
     layers = [MeanFieldLinear(a, b) for a, b in zip(SIZES[:-1], SIZES[1:], strict=True)]
     network = nn.Sequential(layers[0], nn.ReLU(), layers[1])
-    optimiser = torch.optim.Adam(network.parameters(), lr=0.01)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
 
     def call() -> None:
         for _ in range(STEPS):
             rows = torch.randint(len(x), (BATCH,))
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss = functional.cross_entropy(network(x[rows]), y[rows]) + sum(l.kl() for l in layers) / len(x)
             loss.backward()
-            optimiser.step()
+            optimizer.step()
 
     return call
 

@@ -178,7 +178,7 @@ def test_the_plain_prior_and_the_sampled_model_are_one_function(tiny):
             model.weights,
             z=unknowns.z,
             values=unknowns.values,
-            noise=unknowns.noise,
+            noise_normals=unknowns.noise,
             kernel_in=model.weights.kernel_in.with_leaves({"lengthscale": unknowns.log_lengthscale_in}),
             kernel_out=model.weights.kernel_out.with_leaves({"lengthscale": unknowns.log_lengthscale_out}),
             log_scale=unknowns.log_scale,
@@ -228,7 +228,7 @@ def test_only_unknowns_are_sampled():
         moved, _ = tiny_models.sampled_part(tiny, tiny_models.hierarchical_model(tiny, np.random.default_rng(0)))
         paths = jax.tree_util.tree_flatten_with_path(moved)[0]
         names[tiny.input_lengthscale, tiny.whole] = {jax.tree_util.keystr(path) for path, _ in paths}
-    known = {".weights.z", ".weights.values", ".weights.noise"}
+    known = {".weights.z", ".weights.values", ".weights.noise_normals"}
     assert names[None, False] == names[0.8, False] == known
     kernels = {".weights.kernel_in.log_lengthscale", ".weights.kernel_out.log_lengthscale"}
     hypers = {".weights.log_scale", ".weights.log_weight_noise", ".likelihood.log_noise"}

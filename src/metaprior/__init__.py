@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from metaprior.inputs import Projection
     from metaprior.io.saving import load
     from metaprior.model import Model
-    from metaprior.predictive.draws import Predictive
+    from metaprior.predictive import Predictive
 
 __all__ = [
     "MetaGPClassifier",
@@ -69,7 +69,7 @@ _HOMES = {
     "MetaGPClassifier": "metaprior.estimators",
     "MetaGPRegressor": "metaprior.estimators",
     "Model": "metaprior.model",
-    "Predictive": "metaprior.predictive.draws",
+    "Predictive": "metaprior.predictive",
     "Projection": "metaprior.inputs",
     "compare": "metaprior.comparison",
     "load": "metaprior.io.saving",

@@ -20,7 +20,7 @@ from sklearn.utils import indexable
 from metaprior.estimators.progress import new_bar
 from metaprior.metrics import scores
 from metaprior.parallel import run_jobs
-from metaprior.predictive.from_sklearn import Answer, answer_of
+from metaprior.predictive.from_sklearn import DistributionPredictor, distribution_predictor_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,8 +68,9 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        A row an estimator, best `nll` first; columns (score, "mean") and (score, "se"), the standard error over folds
-        (NaN for one fold). The scores are those of `metaprior.metrics.scores`, and `fit_seconds`, `predict_seconds`.
+        One row per estimator, best `nll` first. Columns are (score, "mean") and (score, "se"), the standard error over
+        folds (NaN for one fold). The scores are those of `metaprior.metrics.scores`, `fit_seconds` and
+        `predict_seconds`.
         `attrs["folds"]` is a list with a dict of all scores for every estimator and fold.
 
     Examples
@@ -78,12 +79,12 @@ def compare(
     >>> from sklearn.gaussian_process import GaussianProcessRegressor
     >>> import metaprior
     >>> X = np.random.default_rng(0).uniform(-2, 2, (60, 1))
-    >>> rivals = [metaprior.MetaGPRegressor(input_kernel="rbf", random_state=0), GaussianProcessRegressor(alpha=0.01)]
-    >>> table = metaprior.compare(rivals, X, np.sin(3 * X[:, 0]), random_state=0)
+    >>> models = [metaprior.MetaGPRegressor(input_kernel="rbf", random_state=0), GaussianProcessRegressor(alpha=0.01)]
+    >>> table = metaprior.compare(models, X, np.sin(3 * X[:, 0]), random_state=0)
     """
     pandas = _pandas()
     named = _named(estimators)
-    answers = {name: answer_of(name, estimator) for name, estimator in named.items()}
+    predictors = {name: distribution_predictor_of(name, estimator) for name, estimator in named.items()}
     classes = _are_classifiers(named)
     _check_error_score(error_score)
     X, y = indexable(*(np.asarray(data) if isinstance(data, (list, tuple)) else data for data in (X, y)))
@@ -94,7 +95,7 @@ def compare(
             f"{name}, fold {number} of {len(splits)}",
             error_score,
             clone(named[name]),
-            answers[name],
+            predictors[name],
             X,
             y,
             splits[number - 1],
@@ -219,14 +220,16 @@ def _tried(place: str, error_score: Any, *job: Any) -> dict[str, float]:
         return {}
 
 
-def _fold(model: Any, answer: Answer, X: Any, y: Any, split: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
+def _fold(
+    model: Any, predict: DistributionPredictor, X: Any, y: Any, split: tuple[np.ndarray, np.ndarray]
+) -> dict[str, float]:
     """Fit a fresh estimator to a fold and score it."""
     train, test = split
     started = time.perf_counter()
     model.fit(_rows(X, train), _rows(y, train))
     fitted = time.perf_counter()
-    predictive = answer(model, _rows(X, test))
-    _ = predictive.mean  # a distribution computes when it is asked
+    predictive = predict(model, _rows(X, test))
+    _ = predictive.mean  # a distribution is computed when it is first asked for
     predicted = time.perf_counter()
     targets = np.asarray(_rows(y, test))
     if predictive.is_classification:

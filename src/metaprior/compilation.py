@@ -44,7 +44,8 @@ class Compiled(Generic[_P, _T]):
 
     @functools.cached_property
     def _program(self) -> Any:
-        return eqx.filter_jit(self._function, compiler_options=_options() or None)  # type: ignore[call-overload]
+        jit: Callable[..., Any] = eqx.filter_jit  # its own signature names no options of the compiler
+        return jit(self._function, compiler_options=_options() or None)
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Call the program; compile it for new shapes."""

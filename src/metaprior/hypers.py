@@ -5,6 +5,8 @@ outside the data. So theta is drawn with everything else that is drawn: log thet
 the prior N(start, PRIOR_STD^2), and the bound has one more KL.
 """
 
+from typing import Any, TypeVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -20,6 +22,8 @@ from metaprior.weight_gp import WeightNoise
 
 #: Standard deviation of log theta in the prior, and of its posterior at the start.
 PRIOR_STD, INITIAL_STD = 1.0, 0.05
+
+M = TypeVar("M", bound=eqx.Module)
 
 
 class HyperPosterior(eqx.Module):
@@ -45,7 +49,7 @@ class HyperPosterior(eqx.Module):
         """How many normals a draw takes."""
         return int(sum(np.prod(s.shape) for s in self.log_stds))
 
-    def moved(self, model: eqx.Module, normals: Float[Array, " n"]) -> eqx.Module:
+    def moved(self, model: M, normals: Float[Array, " n"]) -> M:
         """Return the model with its hyper-parameters drawn."""
         leaves, structure = jax.tree.flatten(model)
         parts = take(normals, *[s.shape for s in self.log_stds])
@@ -65,8 +69,8 @@ def _marked(model: eqx.Module) -> eqx.Module:
     """Return a tree like the model that says which leaves are hyper-parameters."""
     kinds = (Kernel, Likelihood, WeightNoise)
 
-    def of(path: tuple, node: object) -> object:
-        named = getattr(path[-1], "name", None) == "log_scale" if path else False
+    def of(path: tuple[Any, ...], node: object) -> object:
+        named = bool(path) and path[-1] == jax.tree_util.GetAttrKey("log_scale")
         return jax.tree.map(lambda _: True, node) if isinstance(node, kinds) else named
 
     return jax.tree_util.tree_map_with_path(of, model, is_leaf=lambda node: isinstance(node, kinds))

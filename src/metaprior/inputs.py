@@ -5,7 +5,7 @@ standardised data have projections of unit spread under the prior; without it th
 input kernel switches itself off.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.latents import gaussian_kl
-from metaprior.networks.activations import activation_named
+from metaprior.networks.activations import Activation, activation_named
 from metaprior.random import take
 from metaprior.types import Leaf
 
@@ -31,7 +31,7 @@ class Projection:
         g, applied after every map.
     """
 
-    def __init__(self, dims: Sequence[int] = (2,), activation: str | Callable = "identity") -> None:
+    def __init__(self, dims: Sequence[int] = (2,), activation: str | Activation = "identity") -> None:
         """Check and keep the sizes."""
         self.dims, self.activation = tuple(dims), activation
         if not self.dims or any(not isinstance(d, int | np.integer) or d < 1 for d in self.dims):
@@ -48,7 +48,7 @@ class InputMap(eqx.Module):
 
     means: tuple[Leaf, ...]
     log_stds: tuple[Leaf, ...]
-    activation: Callable[[Array], Array] = eqx.field(static=True)
+    activation: Activation = eqx.field(static=True)
 
     @classmethod
     def identity(cls) -> "InputMap":
@@ -74,7 +74,7 @@ class InputMap(eqx.Module):
     def draw(self, normals: Float[Array, " n"]) -> list[Array]:
         """Return the drawn matrices."""
         parts = take(normals, *[m.shape for m in self.means])
-        return [m + jnp.exp(s) * n for m, s, n in zip(self.means, self.log_stds, parts, strict=True)]
+        return [jnp.exp(s) * n + m for m, s, n in zip(self.means, self.log_stds, parts, strict=True)]
 
     def __call__(self, matrices: Sequence[Array], x: Float[Array, "B D"]) -> Float[Array, "B E"]:
         """Return eps for drawn matrices."""

@@ -34,7 +34,7 @@ class UnitLatents(eqx.Module):
 
     def draw(self, normals: Float[Array, " n"]) -> Float[Array, "U Dz"]:
         """Return z = mean + std * normals."""
-        return self.mean + jnp.exp(self.log_std) * normals.reshape(self.mean.shape)
+        return jnp.exp(self.log_std) * normals.reshape(self.mean.shape) + self.mean
 
     def kl(self) -> Float[Array, ""]:
         """Return KL[q(z) || N(0, I)]."""

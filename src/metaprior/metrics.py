@@ -1,18 +1,18 @@
 """Metrics: how good predictive distributions were, once the targets are known.
 
-`scores` asks a `Predictive` (or anything that answers as it does) what it said of the targets and returns numbers by
-name. The functions before it each compute one of them from arrays; `auroc` compares two sets of rows. Smaller is
-better but for accuracy and AUROC; coverage should equal its level.
+`scores` takes any `PredictiveDistribution` with the targets and returns numbers by name. The functions before it each
+compute one of them from arrays; `auroc` compares two sets of rows. Smaller is better except for accuracy and AUROC;
+coverage should equal its level.
 
 A distribution function is looked at just below y and at y. The two differ only where single values have probability
 (counts): there a calibrated forecast says that P(Y < y) + v P(Y = y), v uniform, is uniform, so calibration averages
 over v, and an interval holds y if it holds any part of that jump.
 """
 
-from typing import Protocol
-
 import numpy as np
 from scipy.stats import rankdata
+
+from metaprior.predictive.protocol import PredictiveDistribution
 
 #: Nominal levels at which the calibration of a regression is looked at.
 LEVELS = np.arange(1, 20) / 20
@@ -21,35 +21,6 @@ INTERVALS = (50, 90, 95)
 #: Bins of confidence for the calibration of classes.
 NUM_BINS = 15
 EPSILON = np.finfo(np.float64).eps
-
-
-class PredictiveDistribution(Protocol):
-    """What a distribution must answer to be scored: `Predictive` does."""
-
-    @property
-    def is_classification(self) -> bool:
-        """Whether the outputs are classes; these need no `cdf` and no `crps`, other targets no `probabilities`."""
-
-    @property
-    def mean(self) -> np.ndarray:
-        """E[y | x]."""
-
-    @property
-    def probabilities(self) -> np.ndarray:
-        """Class probabilities, [N, C]."""
-
-    @property
-    def entropy(self) -> np.ndarray:
-        """H[y | x], [N]."""
-
-    def log_prob(self, y: np.ndarray) -> np.ndarray:
-        """Return the log density of targets, of all outputs together, [N]."""
-
-    def cdf(self, y: np.ndarray) -> np.ndarray:
-        """Return P(Y <= y), an output at a time."""
-
-    def crps(self, y: np.ndarray) -> np.ndarray:
-        """Return the continuous ranked probability score, an output at a time."""
 
 
 # --- targets that have an order ---------------------------------------------------
@@ -103,7 +74,7 @@ def expected_calibration_error(probabilities: np.ndarray, y: np.ndarray) -> floa
 
 
 def auroc(inside: np.ndarray, outside: np.ndarray) -> float:
-    """Return how well a number per row tells rows outside the data from rows inside: P(outside > inside) + P(=) / 2.
+    """Return how well a number separates rows outside the data from rows inside: P(outside > inside) + P(=) / 2.
 
     Parameters
     ----------
@@ -113,7 +84,7 @@ def auroc(inside: np.ndarray, outside: np.ndarray) -> float:
     Returns
     -------
     float
-        1 where all rows outside have the larger numbers, 0.5 where the number tells nothing.
+        1 where all rows outside have the larger numbers, 0.5 where the number says nothing.
     """
     num_inside, num_outside = np.size(inside), np.size(outside)
     if not (num_inside and num_outside):
@@ -127,12 +98,12 @@ def auroc(inside: np.ndarray, outside: np.ndarray) -> float:
 
 
 def scores(predictive: PredictiveDistribution, y: np.ndarray) -> dict[str, float]:
-    """Return what a predictive distribution is worth on known targets.
+    """Return the scores of a predictive distribution on known targets.
 
     Parameters
     ----------
-    predictive : Predictive
-        What `predict_distribution` answered at the inputs of these targets.
+    predictive : PredictiveDistribution
+        What `predict_distribution` returned at the inputs of these targets.
     y : array of shape (n,) or (n, n_outputs)
         The targets; for a classifier the numbers of the classes, 0 for the first of `classes_`.
 
@@ -140,7 +111,7 @@ def scores(predictive: PredictiveDistribution, y: np.ndarray) -> dict[str, float
     -------
     dict of float
         Regression: `rmse`, `nll`, `crps`, `calibration_error`, `coverage_50`, `coverage_90`, `coverage_95`, means over
-        outputs but for the `nll`, which is of all outputs together.
+        outputs except for the `nll`, which is of all outputs together.
         Classification: `accuracy`, `nll`, `brier`, `calibration_error`, `entropy`.
     """
     return _class_scores(predictive, y) if predictive.is_classification else _regression_scores(predictive, y)
@@ -171,10 +142,10 @@ def _class_scores(predictive: PredictiveDistribution, y: np.ndarray) -> dict[str
     probabilities, y = predictive.probabilities, np.asarray(y)
     num_rows, num_classes = probabilities.shape
     if y.shape != (num_rows,):
-        raise ValueError(f"scores: expected {num_rows} class numbers, one a row; got an array of shape {y.shape}.")
+        raise ValueError(f"scores: expected {num_rows} class numbers, one per row; got an array of shape {y.shape}.")
     if not (np.issubdtype(y.dtype, np.number) and np.all(np.isin(y, np.arange(num_classes)))):
         raise ValueError(
-            f"scores: expected class numbers from 0 to {num_classes - 1}, the places in `classes_`; y has others: "
+            f"scores: expected class numbers from 0 to {num_classes - 1}, the positions in `classes_`; y has others. "
             "np.searchsorted(model.classes_, y) gives them."
         )
     return {

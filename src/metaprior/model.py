@@ -35,7 +35,7 @@ class Model(eqx.Module):
             return self, normals
         size, bare = self.hypers.num_normals, dataclasses.replace(self, hypers=None)
         rest = dataclasses.replace(normals, weights=normals.weights[size:])
-        return projected(self.hypers.moved(bare, normals.weights[:size])), rest  # type: ignore[arg-type]
+        return projected(self.hypers.moved(bare, normals.weights[:size])), rest
 
     def kl(self) -> dict[str, Float[Array, ""]]:
         """Return the KL of what does not depend on a draw: the weights' own, and that of the hyper-parameters."""

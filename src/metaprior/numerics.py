@@ -5,6 +5,8 @@ polynomial does the same work in a fraction of the time. Gram matrices of many l
 numerically singular; their factor takes the smallest jitter of a fixed ladder that works, and reports it.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -66,7 +68,7 @@ def cosine(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
 
 
 @cosine.defjvp
-def _cosine_jvp(primals: tuple, tangents: tuple) -> tuple:
+def _cosine_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
     sine_x, cosine_x = _sine_cosine(primals[0])
     return cosine_x, -sine_x * tangents[0]
 
@@ -76,7 +78,7 @@ def _cosine_jvp(primals: tuple, tangents: tuple) -> tuple:
 @sequential_vmap
 def _cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
     # LAPACK wants columns: the transpose of a symmetric matrix in rows is that, and nothing need be copied. One
-    # triangle is read; where the matrix is not positive, all of the answer is NaN.
+    # triangle is read; where the matrix is not positive, all of the result is NaN.
     return lax.linalg.cholesky(matrix.T, symmetrize_input=False)
 
 
@@ -94,14 +96,14 @@ def jittered_cholesky(
     """Return the lower factor of `matrix + jitter * mean(diagonal) * I` and the relative jitter that was used.
 
     An attempt that yields a non-finite factor is repeated with ten times the jitter, up to `MAX_JITTER`.
-    Cost: M^3 / 3 an attempt; the derivative needs the inverse of the factor.
+    Cost: M^3 / 3 per attempt; the derivative needs the inverse of the factor.
     """
 
-    def failed(state: tuple) -> Array:
+    def failed(state: tuple[Any, ...]) -> Array:
         factor, used = state
         return ~jnp.isfinite(factor[-1, -1]) & (used < MAX_JITTER)
 
-    def retry(state: tuple) -> tuple:
+    def retry(state: tuple[Any, ...]) -> tuple[Any, ...]:
         first = float(jnp.finfo(matrix.dtype).eps)  # ten times no jitter would be none for ever
         used = jnp.clip(state[1] * 10, first, MAX_JITTER)
         return _attempt(matrix, used), used
@@ -111,7 +113,7 @@ def jittered_cholesky(
 
 
 @jittered_cholesky.defjvp
-def _jittered_cholesky_jvp(primals: tuple, tangents: tuple) -> tuple:
+def _jittered_cholesky_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
     factor, used = jittered_cholesky(*primals)
     half = _half(inverse_of_lower(factor), tangents[0], used)  # dL = L Phi
     return (factor, used), (factor @ half, jnp.zeros_like(used))
@@ -131,7 +133,7 @@ def jittered_inverse_root(
 
 
 @jittered_inverse_root.defjvp
-def _jittered_inverse_root_jvp(primals: tuple, tangents: tuple) -> tuple:
+def _jittered_inverse_root_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
     inverse, used = jittered_inverse_root(*primals)
     half = _half(inverse, tangents[0], used)  # d(L^-1) = -L^-1 dL L^-1 = -Phi L^-1
     return (inverse, used), (-half @ inverse, jnp.zeros_like(used))
@@ -211,7 +213,7 @@ def grid_cross_entropy(
     return _grid_forward(gram_in, gram_out, noise, mean, variance)[0]
 
 
-def _grid_forward(gram_in: Array, gram_out: Array, noise: Array, mean: Array, variance: Array) -> tuple:
+def _grid_forward(gram_in: Array, gram_out: Array, noise: Array, mean: Array, variance: Array) -> tuple[Any, ...]:
     values_in, roots_in = _eigenvectors(gram_in)
     values_out, roots_out = _eigenvectors(gram_out)
     # rounding may turn a small eigenvalue negative
@@ -223,7 +225,7 @@ def _grid_forward(gram_in: Array, gram_out: Array, noise: Array, mean: Array, va
     return value, (gram_in, gram_out, variance, values_in, roots_in, values_out, roots_out, inverse, solved, diagonal)
 
 
-def _grid_backward(kept: tuple, slope: Array) -> tuple:
+def _grid_backward(kept: tuple[Any, ...], slope: Array) -> tuple[Any, ...]:
     gram_in, gram_out, variance, values_in, roots_in, values_out, roots_out, inverse, solved, diagonal = kept
     squared = jnp.sum(variance * (roots_in**2 @ inverse**2 @ (roots_out**2).T))
     by_noise = 0.5 * (jnp.sum(inverse) - jnp.sum(solved**2) - squared)
@@ -264,7 +266,7 @@ def eigenvectors(matrix: Float[Array, "M M"]) -> tuple[Float[Array, " M"], Float
 
 
 @eigenvectors.defjvp
-def _eigenvectors_jvp(primals: tuple, tangents: tuple) -> tuple:
+def _eigenvectors_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, ...]:
     values, vectors = eigenvectors(*primals)
     turned = vectors.T @ tangents[0] @ vectors
     gaps = values - values[:, None]
@@ -280,14 +282,14 @@ def gaussian_log_density_of(covariance: Float[Array, "N N"], residual: Float[Arr
     return _density_forward(covariance, residual)[0]
 
 
-def _density_forward(covariance: Array, residual: Array) -> tuple:
+def _density_forward(covariance: Array, residual: Array) -> tuple[Any, ...]:
     factor, _ = jittered_cholesky(covariance, jnp.zeros((), covariance.dtype))
     white = solve_lower(factor, residual[:, None])[:, 0]
     logs = jnp.sum(jnp.log(jnp.diagonal(factor)))
     return -0.5 * jnp.sum(white**2) - logs - 0.5 * len(residual) * np.log(2 * np.pi), (factor, white)
 
 
-def _density_backward(kept: tuple, slope: Array) -> tuple:
+def _density_backward(kept: tuple[Any, ...], slope: Array) -> tuple[Any, ...]:
     factor, white = kept
     inverse_root = inverse_of_lower(factor)
     solved = inverse_root.T @ white

@@ -13,7 +13,7 @@ import joblib
 
 
 def run_jobs(
-    function: Callable[..., Any], jobs: Sequence[tuple], n_jobs: int | None = None
+    function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], n_jobs: int | None = None
 ) -> Iterator[tuple[int, Any]]:
     """Yield (number of the job, function(*job)) as jobs end; in order where there is one worker.
 
@@ -35,7 +35,7 @@ def _parallel(n_jobs: int | None) -> joblib.Parallel:
         return joblib.Parallel(n_jobs=n_jobs, batch_size=1)
 
 
-def _alone(function: Callable[..., Any], number: int, job: tuple) -> tuple[int, Any]:
+def _alone(function: Callable[..., Any], number: int, job: tuple[Any, ...]) -> tuple[int, Any]:
     """Run a job in a worker, with one thread: NPROC is what XLA sizes its pool by when it starts."""
     os.environ.setdefault("NPROC", "1")
     return number, function(*job)

@@ -4,7 +4,7 @@ Given unit latents z (drawn, or your own), the weights are jointly Gaussian with
 draws are exact, on the Kronecker grid of `full`. With an input kernel they are coherent over x.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from metaprior import kernels as _kernels
 from metaprior.compilation import compilation_cache, compiled
 from metaprior.kernels import Kernel
 from metaprior.networks import Dense
+from metaprior.networks.activations import Activation
 from metaprior.numerics import jittered_cholesky
 from metaprior.weight_gp import LayerLatents
 
@@ -49,7 +50,7 @@ def draw_functions(
     *,
     weight_kernel: Kernel | str = "rbf",
     input_kernel: Kernel | str | None = None,
-    activation: str | Callable = "relu",
+    activation: str | Activation = "relu",
     num_functions: int = 40,
     weight_noise: float = 0.0,
     scales: Sequence[float] | None = None,

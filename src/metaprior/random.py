@@ -68,15 +68,15 @@ def draw_normals(
     num_weight: int = 1,
     dtype: DTypeLike = jnp.float32,
 ) -> StandardNormals:
-    """Draw `num_latent * num_weight` draws' normals in one call; weight draws of one latent draw share its units."""
+    """Draw `num_latent * num_weight` draws' normals in one call; weight draws of one latent draw share its latents."""
     total = num_latent * num_weight
     each = sizes.weights + sizes.spectral + num_rows * sizes.per_row
     flat = _normals(key, num_latent * sizes.latents + total * each, dtype)
-    units = flat[: num_latent * sizes.latents].reshape(num_latent, sizes.latents)
+    latents = flat[: num_latent * sizes.latents].reshape(num_latent, sizes.latents)
     rest = flat[num_latent * sizes.latents :].reshape(total, each)
     split = sizes.weights + sizes.spectral
     return StandardNormals(
-        jnp.repeat(units, num_weight, axis=0),
+        jnp.repeat(latents, num_weight, axis=0),
         rest[:, : sizes.weights],
         rest[:, sizes.weights : split],
         rest[:, split:].reshape(total, num_rows, sizes.per_row),

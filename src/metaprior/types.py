@@ -1,19 +1,22 @@
-"""The type of a model's leaves: NumPy arrays while a model is built, kept and pickled, JAX arrays while it computes.
+"""The type of a model's leaves: NumPy arrays while a model is built, stored and pickled, JAX arrays while it computes.
 
 `Fixed` holds leaves that no training moves and no sampler samples.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array
 
-if TYPE_CHECKING:
-    Leaf = Any
-else:
-    Leaf = Array | np.ndarray
+#: A number or an array of numbers that a model holds.
+Leaf: TypeAlias = Array | np.ndarray
+
+
+def is_array(value: object) -> bool:
+    """Return whether something is an array or a scalar of NumPy or JAX."""
+    return isinstance(value, (jax.Array, np.ndarray, np.generic))
 
 
 class Fixed(eqx.Module):

@@ -132,7 +132,7 @@ def test_metann_weights_are_its_mapping_at_every_code(implicit):
             for j, unit_out in enumerate(weight_layer.outputs):
                 e = next(own)
                 before = z[unit_in] @ model.from_input + z[unit_out] @ model.from_output + model.hidden_bias
-                hidden = np.tanh(before + implicit * e * model.from_noise)
+                hidden = np.tanh(before + implicit * e * model.from_normals)
                 spread = 0 if implicit else np.exp(model.log_std + hidden @ model.to_log_std)
                 assert_allclose(weights[layer][i, j], scale * (hidden @ model.to_mean + spread * e), rtol=1e-10)
 
@@ -218,7 +218,7 @@ def test_the_prior_of_the_hierarchical_model_has_the_covariance_of_its_kernel():
     weights = prepared.draw(_noise(model.sizes(), 1)).weights(jnp.zeros((1, 1)), jnp.zeros((1, 0)))
     flat = np.concatenate([np.asarray(w).ravel() for w in weights])
     sigma = np.exp(model.log_weight_noise)
-    assert_allclose(flat, scales * (factor @ model.values[:, 0] + sigma * model.noise), rtol=1e-9)
+    assert_allclose(flat, scales * (factor @ model.values[:, 0] + sigma * model.noise_normals), rtol=1e-9)
 
 
 def test_jitter_beyond_the_usual_is_found_in_every_sample_and_told():
@@ -247,7 +247,7 @@ def test_the_local_hierarchical_model_takes_its_own_values_at_the_data():
     outer = np.linalg.cholesky(np.exp(-0.5 * ((x - x.T) / 0.7) ** 2) + 1e-6 * np.eye(5))
     f = np.asarray(prepared.factor) @ model.values @ outer.T
     sigma = np.exp(model.log_weight_noise)
-    expected = np.asarray(model.scales())[:, None] * (f + sigma * np.asarray(model.noise)[:, None])
+    expected = np.asarray(model.scales())[:, None] * (f + sigma * np.asarray(model.noise_normals)[:, None])
     assert_allclose(flat, expected, atol=1e-4)
 
 

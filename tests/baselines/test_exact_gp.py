@@ -299,7 +299,7 @@ def test_questions_with_a_mistake(fitted):
     with pytest.raises(ValueError, match="quantile: levels must lie strictly between 0 and 1; got 1.5"):
         distribution.quantile(1.5)
     for name in ("log_prob", "cdf", "crps"):
-        with pytest.raises(ValueError, match=f"{name}: expected 40 targets, one a row; got 3"):
+        with pytest.raises(ValueError, match=f"{name}: expected 40 targets, one per row; got 3"):
             getattr(distribution, name)(Y[:3])
     with pytest.raises(AttributeError, match="probabilities: this is a regression"):
         _ = distribution.probabilities

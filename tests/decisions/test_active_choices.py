@@ -11,8 +11,9 @@ from decisions.active_pools import LABELS, SMALL, X, Y, rng
 from metaprior import MetaGPClassifier, MetaGPRegressor
 from metaprior.decisions import choose, entropy, greedy_classes, greedy_covariance, mutual_information, variance
 from metaprior.decisions.active import batch
-from metaprior.predictive.draws import Predictive
-from metaprior.predictive.from_sklearn import ClassAnswer, GaussianAnswer
+from metaprior.predictive import Predictive
+from metaprior.predictive.base import Moments
+from metaprior.predictive.from_sklearn import ClassProbabilities, GaussianMarginals
 
 pytestmark = pytest.mark.filterwarnings("ignore:the median distance")
 
@@ -21,19 +22,26 @@ class Drawn(Predictive):
     """A distribution that is given by its draws, [S, N], [S, N, K] or class probabilities [S, N, C]."""
 
     def __init__(self, draws, noise=None):
-        self._given, self._noise = np.asarray(draws), noise
+        draws = np.asarray(draws, float)
+        super().__init__(np.zeros(1), np.ones(1), flat=draws.ndim == 2)
+        self._given, self._noise = draws[..., None] if draws.ndim == 2 else draws, noise
 
     num_draws = property(lambda self: len(self._given))
     is_classification = property(lambda self: self._noise is None)
-    mean = property(lambda self: np.mean(self._given, axis=0))
-    epistemic_variance = property(lambda self: np.var(self._given, axis=0))
-    aleatoric_variance = property(lambda self: np.broadcast_to(self._noise, self.mean.shape))
 
     def __len__(self):
         return self._given.shape[1]
 
-    def draws(self):
+    def _standard_moments(self):
+        mean, noise = np.mean(self._given, axis=0), 0.0 if self._noise is None else np.asarray(self._noise, float)
+        noise = noise[..., None] if self._flat and np.ndim(noise) else noise
+        return Moments(mean, np.var(self._given, axis=0), np.broadcast_to(noise, mean.shape))
+
+    def _standard_draws(self):
         return self._given
+
+    _standard_entropies = _standard_quantile = _standard_log_prob = _standard_cdf = _standard_crps = None
+    _standard_sample = None
 
 
 # --- batches for regression -------------------------------------------------------
@@ -213,8 +221,8 @@ def test_the_first_row_of_a_batch_has_the_largest_information_of_its_own(regress
 
 
 def test_variance_of_an_estimator_from_elsewhere_is_all_of_it():
-    assert_allclose(variance(GaussianAnswer(np.zeros(3), np.array([1.0, 2.0, 3.0]))), [1, 4, 9])
-    assert_allclose(variance(ClassAnswer(np.array([[0.5, 0.5], [0.9, 0.1]]))), [0.5, 0.18])
+    assert_allclose(variance(GaussianMarginals(np.zeros(3), np.array([1.0, 2.0, 3.0]))), [1, 4, 9])
+    assert_allclose(variance(ClassProbabilities(np.array([[0.5, 0.5], [0.9, 0.1]]))), [0.5, 0.18])
 
 
 def test_the_largest_numbers_are_chosen_and_the_first_of_equal_ones(regression):
@@ -235,7 +243,7 @@ def test_random_rows_are_all_alike():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda p: mutual_information(GaussianAnswer(np.zeros(2), np.ones(2))), "draws.*got GaussianAnswer"),
+        (lambda p: mutual_information(GaussianMarginals(np.zeros(2), np.ones(2))), "draws.*got GaussianMarginals"),
         (lambda p: variance(Drawn(np.zeros((1, 4)), 0.1)), "at least 2 function draws; got 1"),
         (lambda p: greedy_classes(p, 2, rng()), "this is a regression; use greedy_covariance"),
         (lambda p: greedy_covariance(Drawn(class_draws(3, 4, 2, 0)), 2), "use greedy_classes"),

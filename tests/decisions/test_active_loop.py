@@ -185,7 +185,7 @@ def test_settings_that_cannot_be_are_told(settings, message):
 
 
 def test_an_estimator_that_does_not_say_how_sure_it_is_is_refused():
-    with pytest.raises(TypeError, match="expected an estimator that says how sure it is"):
+    with pytest.raises(TypeError, match="expected an estimator that predicts its uncertainty"):
         PoolLoop(LinearRegression(), X)
 
 

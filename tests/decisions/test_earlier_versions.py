@@ -14,7 +14,7 @@ from decisions.bandit_models import Doors
 from metaprior.bandit import simulate
 from metaprior.decisions import Bandit, Optimiser, PoolLoop, choose, greedy_covariance, minimise
 from metaprior.io.renamed import LOOP_PARAMETERS
-from metaprior.predictive.from_sklearn import GaussianAnswer
+from metaprior.predictive.from_sklearn import GaussianMarginals
 
 FILES = Path(__file__).parents[1] / "files"
 #: How the files were made: a pool and its answers, a function, contexts.
@@ -136,7 +136,7 @@ def test_the_old_order_of_tell_is_accepted_with_a_warning():
 
 
 def test_functions_take_old_names_too():
-    predictive = GaussianAnswer(np.zeros(5), np.ones(5))
+    predictive = GaussianMarginals(np.zeros(5), np.ones(5))
     with pytest.warns(DeprecationWarning, match="num_queries is now called n_queries"):
         assert len(choose("random", predictive, num_queries=3, rng=np.random.default_rng(0)).rows) == 3
     with (

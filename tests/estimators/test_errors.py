@@ -295,7 +295,7 @@ def test_quantile_levels_lie_between_0_and_1(fitted):
 
 
 def test_log_prob_expects_a_target_a_row(fitted):
-    with pytest.raises(ValueError, match="log_prob: expected 30 targets, one a row; got 3"):
+    with pytest.raises(ValueError, match="log_prob: expected 30 targets, one per row; got 3"):
         fitted.predict_distribution(X).log_prob(Y[:3])
 
 

@@ -2,9 +2,9 @@
 
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import equinox as eqx
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,8 +18,10 @@ from metaprior import MetaGPRegressor, Projection
 from metaprior.estimators.fit import prepare_fit, store_fit
 from metaprior.kernels import RBF, Kernel
 from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Likelihood, Poisson, StudentT
-from metaprior.predictive.draws import FunctionDraws, Predictive
-from metaprior.predictive.from_sklearn import GaussianAnswer
+from metaprior.predictive import Predictive
+from metaprior.predictive.draws import FunctionDraws
+from metaprior.predictive.from_sklearn import GaussianMarginals
+from metaprior.predictive.mixture import DrawsPredictive
 from metaprior.weight_gp import Pathwise
 
 # --- predictive distributions -----------------------------------------------------------------------------------------
@@ -35,15 +37,26 @@ class GivenDraws(FunctionDraws):
     """Function draws that are given, [S, N, K]."""
 
     def __init__(self, f: np.ndarray, likelihood: Likelihood) -> None:
-        self.model, self.stacked, self.whole = SimpleNamespace(likelihood=likelihood), False, False
-        self.f, self.num_draws, self.x = f, len(f), np.zeros((f.shape[1], 1))
+        self.f, self.num_draws, self.x, self.whole = f, len(f), np.zeros((f.shape[1], 1)), False
+        self.given = likelihood
+
+    has_gaussians, gaussians = False, None
+
+    @property
+    def likelihood(self):
+        return jax.tree.map(
+            lambda leaf: np.broadcast_to(leaf, (len(self.f), 1, *np.atleast_1d(leaf).shape)), self.given
+        )
 
     def chunks(self):
         yield slice(0, len(self.x)), self.f
 
+    def coherent(self):
+        return self
+
 
 def predictive(f: np.ndarray, likelihood: Likelihood, offset: float = 0.0, scale: float = 1.0) -> Predictive:
-    return Predictive(GivenDraws(f, likelihood), np.array([offset]), np.array([scale]), flat=True)
+    return DrawsPredictive(GivenDraws(f, likelihood), np.array([offset]), np.array([scale]), flat=True)
 
 
 def gaussian(noise: float) -> Gaussian:
@@ -123,7 +136,7 @@ def test_the_ranked_score_of_a_point_mass_is_the_absolute_error(f, y):
     noise = 1e-13
     found = predictive(np.repeat(f, NUM_DRAWS, axis=0), gaussian(noise)).crps(y)
     assert_allclose(found, np.abs(f[0, :, 0] - y), rtol=0, atol=noise + 100 * EPS * 25)
-    plain = GaussianAnswer(f[0, :, 0], np.zeros(NUM_ROWS)).crps(y)
+    plain = GaussianMarginals(f[0, :, 0], np.zeros(NUM_ROWS)).crps(y)
     assert_allclose(plain, np.abs(f[0, :, 0] - y), rtol=4 * EPS, atol=np.finfo(np.float64).tiny)
 
 

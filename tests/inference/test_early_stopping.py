@@ -17,13 +17,14 @@ from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.random import make_key
 from metaprior.weights import Point
+from small import StopWhen
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (60, 3))
 Y = np.sin(2 * X[:, :1]) + 1.0 * RNG.standard_normal((60, 1))
 DATA, HELD = make_data(X[:40], Y[:40]), make_data(X[40:], Y[40:])
 #: Everything is let in from the first step, at a rate that overfits within some hundred.
-FROM_THE_START = Recipe(1000, 0.01, noise_starts=-1.0, noise_full=0.0, kl_starts=-1.0, kl_full=0.0)
+FROM_THE_START = Recipe(1000, 0.01, normals_start=-1.0, normals_full=0.0, kl_starts=-1.0, kl_full=0.0)
 POINT = ("MAP", "Ensemble", "Laplace", "DKL")
 
 
@@ -35,10 +36,10 @@ class Recorded(HeldOutScore):
         self.scores: list[float] = []
         self.models: list[list[np.ndarray]] = []
 
-    def __call__(self, model, history) -> bool:
-        self.scores.append(self.score(model, history))
+    def should_stop(self, model, history) -> bool:
+        self.scores.append(self.score(model))
         self.models.append(leaves(model))
-        return super().__call__(model, history)
+        return super().should_stop(model, history)
 
     @property
     def best_look(self) -> int:
@@ -96,25 +97,21 @@ def test_runs_side_by_side_end_with_their_own_best_models():
 def test_a_flat_elbo_keeps_the_last_model():
     rule = FlatElbo(1e6, 2, 40)
     fit = run(rule)
-    assert rule.kept is None
+    assert rule.best_model is None
     assert fit.num_steps == 300
     assert same_bits(
         leaves(fit.model),
-        leaves(
-            train(
-                network(), DATA, make_key(0), recipe=FROM_THE_START, stop_when=lambda _, h: len(h["elbo"]) == 300
-            ).model
-        ),
+        leaves(run(StopWhen(lambda history: len(history["elbo"]) == 300)).model),
     )
 
 
 def test_a_rise_within_tol_is_kept_but_not_waited_for(monkeypatch):
     scores = iter([0.0, 0.05, 0.02])
     rule = HeldOutScore(0.1, 2, HELD, make_key(1))
-    monkeypatch.setattr(rule, "score", lambda model, history: next(scores))
+    monkeypatch.setattr(rule, "score", lambda model: next(scores))
     models = [jnp.full(2, value) for value in (0.0, 1.0, 2.0)]
-    assert [rule(model, {}) for model in models] == [False, False, True]
-    assert np.array_equal(rule.kept, models[1])
+    assert [rule.should_stop(model, {}) for model in models] == [False, False, True]
+    assert np.array_equal(rule.best_model, models[1])
 
 
 # --- checkpoints ------------------------------------------------------------------

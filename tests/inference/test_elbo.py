@@ -232,18 +232,18 @@ def _trained(model: Model) -> Model:
     """q fitted to the ELBO, hyper-parameters as they are."""
     fixed = jax.tree.map(lambda _: False, model)
     q, rest = eqx.partition(model, eqx.tree_at(_leaves_of_q, fixed, [True] * 5))
-    batch, optimiser = _batch(X, Y), optax.adam(0.03)
+    batch, optimizer = _batch(X, Y), optax.adam(0.03)
 
     def step(state: tuple, key: jax.Array) -> tuple:
-        q, optimiser_state = state
+        q, optimizer_state = state
         noise = draw_normals(key, model.weights.sizes(), 3, 16, dtype=jnp.float64)
         grads = jax.grad(lambda q: -elbo(elbo_terms(eqx.combine(q, rest), noise, batch)[0]))(q)
-        direction, optimiser_state = optimiser.update(grads, optimiser_state)
-        return (eqx.apply_updates(q, direction), optimiser_state), None
+        direction, optimizer_state = optimizer.update(grads, optimizer_state)
+        return (eqx.apply_updates(q, direction), optimizer_state), None
 
     q = jax.tree.map(jnp.asarray, q)
     keys = jax.random.split(jax.random.key(3), 1000)
-    return eqx.combine(jax.lax.scan(step, (q, optimiser.init(q)), keys)[0][0], rest)
+    return eqx.combine(jax.lax.scan(step, (q, optimizer.init(q)), keys)[0][0], rest)
 
 
 def test_at_the_prior_the_elbo_is_the_expected_log_likelihood(log_likelihoods):

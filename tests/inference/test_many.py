@@ -10,12 +10,13 @@ from metaprior.estimators import fit_together
 from metaprior.estimators.period import starting_periods
 from metaprior.inference import ConvergenceTrouble, Recipe, StepConfig, make_data, steps, train, train_many
 from metaprior.inference.data import padded
-from metaprior.inference.training import LARGEST_GROUP, groups_of
+from metaprior.inference.programs import LARGEST_GROUP, groups_of
 from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.random import make_key
 from metaprior.weights import MeanField, MetaGPSpec, initial_metagp
+from small import StopWhen
 
 RNG = np.random.default_rng(0)
 DATA = [
@@ -45,12 +46,12 @@ def mean_field(seed: int) -> Model:
 @pytest.mark.slow
 def test_runs_side_by_side_are_the_runs_one_by_one(start, batch_size):
     models, data = [start(seed) for seed in range(3)], [make_data(x, y) for x, y in DATA]
-    keys, draws = [make_key(seed) for seed in range(3)], StepConfig(batch_size, 2)
+    keys, step_config = [make_key(seed) for seed in range(3)], StepConfig(batch_size, 2)
     recipe = Recipe(num_steps=60, begins=0.6)
-    together = train_many(models, data, keys, recipe=recipe, draws=draws)
+    together = train_many(models, data, keys, recipe=recipe, step_config=step_config)
     for model, own, key, fit in zip(models, data, keys, together, strict=True):
         # the normals of rows are those of the padded rows
-        alone = train(model, padded(own, 48), key, recipe=recipe, draws=draws)
+        alone = train(model, padded(own, 48), key, recipe=recipe, step_config=step_config)
         np.testing.assert_allclose(fit.history["elbo"], alone.history["elbo"], rtol=ROUNDING, atol=ROUNDING * 40)
         for a, b in zip(jax.tree.leaves(fit.model), jax.tree.leaves(alone.model), strict=True):
             np.testing.assert_allclose(a, b, rtol=ROUNDING, atol=ROUNDING)
@@ -100,7 +101,7 @@ def test_a_run_that_turns_non_finite_goes_back_and_the_others_do_not_notice(monk
 
 def test_a_run_that_its_rule_ends_keeps_the_model_it_had_then():
     data, keys, recipe = [make_data(*DATA[0])] * 2, [make_key(0), make_key(1)], Recipe(400)
-    rules = [lambda model, history: len(history["elbo"]) == 300, None]
+    rules = [StopWhen(lambda history: len(history["elbo"]) == 300), None]
     ended, other = train_many([local(0), local(1)], data, keys, recipe=recipe, stop_when=rules)
     assert (ended.num_steps, ended.converged) == (300, True)
     assert (other.num_steps, other.converged) == (400, False)

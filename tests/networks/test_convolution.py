@@ -57,7 +57,11 @@ def test_a_convolution_is_one_more_network_and_trains():
     model, x = _convolution(Pathwise(8))
     y = np.sin(x.sum(axis=1, keepdims=True))
     fit = train(
-        model, make_data(x, y), make_key(0), recipe=Recipe(num_steps=1, begins=0.9), draws=StepConfig(num_latent=2)
+        model,
+        make_data(x, y),
+        make_key(0),
+        recipe=Recipe(num_steps=1, begins=0.9),
+        step_config=StepConfig(num_latent=2),
     )
     before, after = (jax.tree.leaves(eqx.filter(m.weights, eqx.is_array)) for m in (model, fit.model))
     assert np.isfinite(fit.history["elbo"]).all()

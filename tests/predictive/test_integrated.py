@@ -20,8 +20,9 @@ from metaprior.likelihoods import Categorical, Gaussian, Likelihood
 from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.output_layer import Exact, OutputLayer, PseudoObservations
-from metaprior.predictive.draws import Predictive
-from metaprior.predictive.integrated import IntegratedDraws, predictive_of
+from metaprior.predictive import Predictive
+from metaprior.predictive.integrated import IntegratedDraws
+from metaprior.predictive.mixture import predictive_of
 from written import integrated_metagp
 
 RNG = np.random.default_rng(0)
@@ -48,8 +49,7 @@ class Known(NamedTuple):
 
     def components(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """At X_NEW, [S, N, K] and [S, N, K, K] of the functions of every draw below, and its noise, [S, 1, K]."""
-        draws = self.at(X_NEW)._draws
-        ((_, mean, covariance),), ((*_, noise),) = draws.moments(), draws.components()
+        ((_, mean, covariance, noise),) = self.at(X_NEW)._draws.gaussians()
         return self.offset + self.scale * mean, covariance * np.outer(self.scale, self.scale), self.scale * noise
 
 
@@ -115,7 +115,7 @@ def test_rows_alone_and_in_another_order_have_the_answers_they_have_together(kno
             assert_allclose(answer, together[name][rows], rtol=1e-9, atol=1e-9, err_msg=name)
 
 
-@pytest.mark.parametrize("name", ["moments", "components", "joint_components", "chunks", "coherent"])
+@pytest.mark.parametrize("name", ["gaussians", "chunks", "coherent"])
 def test_no_setting_of_jax_is_changed_between_two_parts_of_the_rows(fitted, name):
     draws = method_of(fitted).function_draws(fitted, np.asarray(X))
     parts = draws.coherent().chunks() if name == "coherent" else getattr(draws, name)()

@@ -14,7 +14,9 @@ from metaprior.compilation import in_float64
 from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Poisson, StudentT
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.predictive.draws import FunctionDraws, Predictive, _entropies, _log_prob
+from metaprior.predictive import reductions
+from metaprior.predictive.draws import NetworkDraws
+from metaprior.predictive.mixture import DrawsPredictive
 from metaprior.weights import MetaGPSpec, initial_metagp
 
 NUM_DRAWS, NOISE, DEGREES = 24, 0.4, 4.5
@@ -53,12 +55,15 @@ def seen_through(functions, likelihood):
 
 def _predictive(functions, likelihood, offset=0.0, scale=1.0, flat=True):
     width = 1 if isinstance(likelihood, Categorical) else functions.model.network.sizes[-1]
-    return Predictive(seen_through(functions, likelihood), np.full(width, offset), np.full(width, scale), flat=flat)
+    return DrawsPredictive(
+        seen_through(functions, likelihood), np.full(width, offset), np.full(width, scale), flat=flat
+    )
 
 
 @pytest.fixture(scope="module")
 def functions():
-    return FunctionDraws(_model(1), KEY, NUM_DRAWS, X)
+    """Draws of one function."""
+    return NetworkDraws(_model(1), KEY, NUM_DRAWS, X)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +77,8 @@ def f(functions):
 
 @pytest.fixture(scope="module")
 def three_functions():
-    return FunctionDraws(_model(3), KEY, NUM_DRAWS, X)
+    """Draws of three functions."""
+    return NetworkDraws(_model(3), KEY, NUM_DRAWS, X)
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +187,7 @@ def test_crps_of_a_gaussian_mixture_is_the_closed_form_of_its_pairs(functions, f
 
 @pytest.mark.parametrize("name", ["gaussian", "student_t"])
 def test_crps_of_one_draw_is_scipys_single_distributions(name):
-    functions = FunctionDraws(_model(1), KEY, 1, X)
+    functions = NetworkDraws(_model(1), KEY, 1, X)
     likelihood, twin = TWINS[name]
     predictive = _predictive(functions, likelihood)
     mean, y = predictive.mean, np.linspace(-2, 2, len(X))
@@ -259,9 +265,9 @@ def test_entropies_lie_within_the_stated_error_of_a_long_average(likelihood, spr
         mean = f[rng.integers(len(f), size=num)]
         y = likelihood.from_uniform(jnp.asarray(mean), jnp.asarray(rng.uniform(size=mean.shape)))
         own = np.asarray(likelihood.log_prob(jnp.asarray(mean), y))
-        mixed = np.asarray(_log_prob(likelihood, jnp.asarray(np.repeat(f[:, None], num, 1)), y))
+        mixed = np.asarray(reductions.log_prob(likelihood, jnp.asarray(np.repeat(f[:, None], num, 1)), y))
         every = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(f), 1, num_outputs)), likelihood)
-        total, conditional = (np.asarray(v)[0] for v in _entropies(every, jnp.asarray(f[:, None])))
+        total, conditional = (np.asarray(v)[0] for v in reductions.entropies(every, jnp.asarray(f[:, None])))
     for found, each in [(total, -mixed), (total - conditional, own - mixed)]:
         assert abs(found - each.mean()) <= 0.02 + 4 * each.std() / np.sqrt(num)
 
@@ -301,7 +307,7 @@ def test_units_move_every_answer_as_a_change_of_variable_does(name, functions):
 
 def test_several_outputs_have_a_column_each_and_one_density(three_functions, f3):
     noise, offset, scale = np.array([0.2, 0.4, 0.9]), np.array([1.0, -2.0, 0.0]), np.array([3.0, 0.5, 1.0])
-    predictive = Predictive(seen_through(three_functions, Gaussian(np.log(noise))), offset, scale, flat=False)
+    predictive = DrawsPredictive(seen_through(three_functions, Gaussian(np.log(noise))), offset, scale, flat=False)
     each = stats.norm(offset + scale * f3, scale * noise)  # [S, N, 3]
     assert_allclose(predictive.mean, each.mean().mean(0), rtol=1e-12)
     assert_allclose(predictive.variance, each.mean().var(0) + each.var().mean(0), rtol=1e-10)
@@ -387,7 +393,7 @@ def test_quantile_level_outside_the_unit_interval_is_refused(functions, level):
 @pytest.mark.parametrize("question", ["log_prob", "cdf", "crps"])
 def test_targets_of_the_wrong_shape_are_refused(question, functions):
     ask = getattr(_predictive(functions, GAUSSIAN), question)
-    with pytest.raises(ValueError, match=f"{question}: expected 7 targets, one a row; got 6"):
+    with pytest.raises(ValueError, match=f"{question}: expected 7 targets, one per row; got 6"):
         ask(np.zeros(6))
     with pytest.raises(ValueError, match=rf"{question}: expected 1 column.*got 2"):
         ask(np.zeros((7, 2)))

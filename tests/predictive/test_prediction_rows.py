@@ -10,7 +10,9 @@ from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.predictive import draws as prediction
-from metaprior.predictive.draws import CHUNK_ROWS, FunctionDraws, Predictive
+from metaprior.predictive import reductions
+from metaprior.predictive.draws import CHUNK_ROWS, NetworkDraws
+from metaprior.predictive.mixture import DrawsPredictive
 from metaprior.weight_gp import conditional_named
 from metaprior.weights import MetaGPSpec, initial_metagp
 
@@ -40,7 +42,7 @@ def model(request):
 
 
 def _at(model, x, key=KEY, **kwargs):
-    return Predictive(FunctionDraws(model, key, NUM_DRAWS, x, **kwargs), np.ones(1), np.full(1, 2.0), flat=True)
+    return DrawsPredictive(NetworkDraws(model, key, NUM_DRAWS, x, **kwargs), np.ones(1), np.full(1, 2.0), flat=True)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +119,7 @@ def test_no_more_rows_than_a_chunk_are_ever_drawn_or_reduced_at_once(monkeypatch
         return tuple(np.zeros((3, f.shape[1], 1)))
 
     monkeypatch.setattr(prediction, "_functions", functions)
-    monkeypatch.setattr(prediction, "_moments", moments)
+    monkeypatch.setattr(reductions, "moments", moments)
     mean = _at(_model("pathwise", False), np.zeros((num_rows, 2))).mean
     assert mean.shape == (num_rows,)
     num_chunks = -(-num_rows // CHUNK_ROWS)

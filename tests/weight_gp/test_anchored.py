@@ -318,7 +318,7 @@ def _trained(model: Model, normals: StandardNormals) -> Model:
         units, (sparse_gp,) = m.weights.latents, m.weights.sparse_gps
         return [units.mean, units.log_std, sparse_gp.mean, sparse_gp.log_diagonal, sparse_gp.below_diagonal]
 
-    optimiser = optax.adam(0.03)
+    optimizer = optax.adam(0.03)
 
     def step(state: tuple, own: StandardNormals) -> tuple:
         q, moments = state
@@ -327,12 +327,12 @@ def _trained(model: Model, normals: StandardNormals) -> Model:
             inner, kl = _values(eqx.tree_at(q_of, model, q), own)
             return jnp.mean(kl - inner)
 
-        change, moments = optimiser.update(jax.grad(loss)(q), moments)
+        change, moments = optimizer.update(jax.grad(loss)(q), moments)
         return (optax.apply_updates(q, change), moments), None
 
     first = [jnp.asarray(leaf) for leaf in q_of(model)]
     batches = jax.tree.map(lambda n: n.reshape(len(n) // 8, 8, *n.shape[1:]), normals)
-    (q, _), _ = jax.lax.scan(step, (first, optimiser.init(first)), batches)
+    (q, _), _ = jax.lax.scan(step, (first, optimizer.init(first)), batches)
     return eqx.tree_at(q_of, model, q)
 
 

@@ -130,7 +130,7 @@ class DKLRegressor(Regressor):
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     kernel: Kernel | str | None = None
     n_inducing: int | str = "auto"
@@ -166,7 +166,7 @@ class DKLClassifier(Classifier):
     """Classification by sparse variational GPs, one per class, on the features of a network; see `DKLRegressor`."""
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     kernel: Kernel | str | None = None
     n_inducing: int | str = "auto"

@@ -107,7 +107,7 @@ class EnsembleRegressor(Regressor):
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     n_members: int = 5
     prior_scale: float | str = "auto"
@@ -141,7 +141,7 @@ class EnsembleClassifier(Classifier):
     """Classification by an ensemble of networks with point weights; see `EnsembleRegressor`."""
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     n_members: int = 5
     prior_scale: float | str = "auto"

@@ -230,7 +230,7 @@ class HMCRegressor(Regressor):
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     prior: str = "normal"
     prior_scale: float = 1.0
@@ -262,7 +262,7 @@ class HMCClassifier(Classifier):
     """Classification by a network whose posterior is sampled by NUTS; see `HMCRegressor`."""
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     prior: str = "normal"
     prior_scale: float = 1.0

@@ -25,7 +25,7 @@ from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.weights import Laplace, Point, WeightModel
-from metaprior.weights.laplace import Curvature, DenseCurvature, KroneckerCurvature
+from metaprior.weights.laplace import Curvature, DenseCurvature, KroneckerCurvature, Weights
 
 #: Weights up to which "auto" takes the whole curvature.
 FULL_WEIGHTS = 1500
@@ -76,7 +76,7 @@ class LaplaceMethod(NetworkMethod):
         return {**attributes, "prior_precision_": float(np.exp(log_precision)), "log_evidence_": log_evidence}
 
 
-def weights_of(model: Model) -> tuple[np.ndarray, ...]:
+def weights_of(model: Model) -> Weights:
     """Return the point that a model's weights are at, or are around."""
     assert isinstance(model.weights, Point | Laplace)
     return tuple(model.weights.values)
@@ -152,7 +152,7 @@ class LaplaceRegressor(Regressor):
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     structure: str = "auto"
     prior_scale: float | str = "auto"
@@ -187,7 +187,7 @@ class LaplaceClassifier(Classifier):
     """Classification by a network with a linearised Laplace posterior; see `LaplaceRegressor`."""
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     structure: str = "auto"
     prior_scale: float | str = "auto"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 import optax
@@ -24,7 +25,7 @@ SPREAD = 3.0
 
 def all_let_in(recipe: Recipe) -> Recipe:
     """Return the recipe of a network whose weights are points: nothing is drawn, so nothing is let in slowly."""
-    return recipe._replace(noise_starts=-1.0, noise_full=0.0, kl_starts=-1.0, kl_full=0.0)
+    return recipe._replace(normals_start=-1.0, normals_full=0.0, kl_starts=-1.0, kl_full=0.0)
 
 
 def noise_of_points(targets: np.ndarray, hold: float) -> np.ndarray:
@@ -112,7 +113,7 @@ class MAPRegressor(Regressor):
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     prior_scale: float | str = "auto"
     input_scaling: str = "per_column"
@@ -144,7 +145,7 @@ class MAPClassifier(Classifier):
     """Classification by a network with point weights under a Gaussian prior; see `MAPRegressor`."""
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     prior_scale: float | str = "auto"
     input_scaling: str = "per_column"

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from metaprior.model import Model
-from metaprior.predictive.draws import FunctionDraws
+from metaprior.predictive.draws import FunctionDraws, NetworkDraws
 
 
 def num_members(stacked: Model) -> int:
@@ -14,11 +14,11 @@ def num_members(stacked: Model) -> int:
 
 def all_members(stacked: Model, key: np.ndarray, x_unit: np.ndarray) -> FunctionDraws:
     """Return the function of every member."""
-    return FunctionDraws(stacked, key, num_members(stacked), x_unit, stacked=True)
+    return NetworkDraws(stacked, key, num_members(stacked), x_unit, stacked=True)
 
 
 def random_members(stacked: Model, key: np.ndarray, x_unit: np.ndarray, num_draws: int) -> FunctionDraws:
     """Return the functions of members that are chosen at random."""
     chosen = np.random.default_rng(key).integers(num_members(stacked), size=num_draws)
     model = jax.tree.map(lambda leaf: leaf[chosen], stacked)
-    return FunctionDraws(model, key, num_draws, x_unit, joint=True, stacked=True)
+    return NetworkDraws(model, key, num_draws, x_unit, joint=True, stacked=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 import optax
@@ -78,7 +79,7 @@ class MetaNNRegressor(Regressor):
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     latent_dim: int = 2
     mapping_units: int = 64
@@ -116,7 +117,7 @@ class MetaNNClassifier(Classifier):
     """Classification by a network whose weights come from a small network on their codes; see `MetaNNRegressor`."""
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     latent_dim: int = 2
     mapping_units: int = 64

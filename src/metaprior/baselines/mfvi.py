@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 import optax
@@ -73,7 +74,7 @@ class MFVIRegressor(Regressor):
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     prior_scale: float = 1.0
     input_scaling: str = "per_column"
@@ -107,7 +108,7 @@ class MFVIClassifier(Classifier):
     """Classification by a Bayesian network with a mean-field Gaussian posterior; see `MFVIRegressor`."""
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     prior_scale: float = 1.0
     input_scaling: str = "per_column"

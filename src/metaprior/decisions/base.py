@@ -53,7 +53,7 @@ class Loop(abc.ABC, Generic[State]):
     kind: ClassVar[str]
 
     def __init__(
-        self, model: WarmStartedModel | None, random_state: int | None, path: str | os.PathLike | None
+        self, model: WarmStartedModel | None, random_state: int | None, path: str | os.PathLike[str] | None
     ) -> None:
         seed: Any = np.random.SeedSequence().generate_state(1)[0] if random_state is None else random_state
         expect("random_state", seed, "a whole number of at least 0, or None", is_whole(seed) and seed >= 0)
@@ -182,7 +182,7 @@ class Loop(abc.ABC, Generic[State]):
 
     @classmethod
     @accepts_old_keywords(LOOP_PARAMETERS)
-    def load(cls, path: str | os.PathLike, estimator: Any = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], estimator: Any = None) -> Self:
         """Return the loop of a file; it goes on where the saved one was, and saves to that file.
 
         Parameters
@@ -195,12 +195,12 @@ class Loop(abc.ABC, Generic[State]):
         return cls._continued(cls._content(path), path, estimator)
 
     @classmethod
-    def _content(cls, path: str | os.PathLike) -> dict[str, Any]:
+    def _content(cls, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Return what a file holds, in the present form."""
         return present_content(cls.kind, load_state(path, cls.kind))
 
     @classmethod
-    def _continued(cls, content: dict[str, Any], path: str | os.PathLike, estimator: Any) -> Self:
+    def _continued(cls, content: dict[str, Any], path: str | os.PathLike[str], estimator: Any) -> Self:
         """Return the loop of a file's content."""
         model = None if content["model"] is None else WarmStartedModel.restored(content["model"], estimator)
         loop = cls._from_settings(content["settings"], model)

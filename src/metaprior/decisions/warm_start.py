@@ -20,8 +20,9 @@ from metaprior.estimators.checks import expect, is_whole, standard_units
 from metaprior.estimators.method import WARM_BEGINS
 from metaprior.io.renamed import present_name
 from metaprior.io.saving import ONLY_FOR_TRAINING, UnsavableError
-from metaprior.metrics import PredictiveDistribution, accuracy, rmse
-from metaprior.predictive.from_sklearn import answer_of, own_answer
+from metaprior.metrics import accuracy, rmse
+from metaprior.predictive import PredictiveDistribution
+from metaprior.predictive.from_sklearn import distribution_predictor_of, predict_own_distribution
 
 #: A fit is fresh once the rows have grown by this factor since the last fresh one, ...
 GROWTH = 2
@@ -76,7 +77,7 @@ class WarmStartedModel:
     @property
     def has_draws(self) -> bool:
         """Whether its predictions mix function draws; an error where it does not say how sure it is."""
-        return answer_of("estimator", self.template) is own_answer
+        return distribution_predictor_of("estimator", self.template) is predict_own_distribution
 
     # --- fits -------------------------------------------------------------------------
 
@@ -124,7 +125,7 @@ class WarmStartedModel:
 
     def predictive(self, X: np.ndarray) -> PredictiveDistribution:
         """Return the predictive distribution at rows."""
-        return answer_of("estimator", self.template)(self.fitted, X)
+        return distribution_predictor_of("estimator", self.template)(self.fitted, X)
 
     def scores(self, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
         """Return RMSE, or accuracy, and NLL on rows with known targets."""

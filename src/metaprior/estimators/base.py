@@ -22,7 +22,7 @@ from metaprior.io.checkpoints import checkpoint_config
 from metaprior.io.saving import save
 from metaprior.kernels.base import with_changed_kernels
 from metaprior.model import Model
-from metaprior.predictive.draws import Predictive
+from metaprior.predictive import Predictive
 
 
 class Estimator(BaseEstimator, abc.ABC):
@@ -46,7 +46,7 @@ class Estimator(BaseEstimator, abc.ABC):
         """Return what scikit-learn's validation is to ask of y."""
         return {}
 
-    def fit(self, X: Any, y: Any, *, checkpoint: str | os.PathLike | None = None, every: int = 1000) -> Self:
+    def fit(self, X: Any, y: Any, *, checkpoint: str | os.PathLike[str] | None = None, every: int = 1000) -> Self:
         """Fit the posterior.
 
         Parameters
@@ -96,7 +96,7 @@ class Estimator(BaseEstimator, abc.ABC):
         drawn = self._method().sampled(self, self._standardised(X), self._fitted_targets(), n_samples, seed)
         return np.moveaxis(drawn, 0, -1)
 
-    def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted estimator to one file, which `metaprior.load` reads; no pickle.
 
         Parameters

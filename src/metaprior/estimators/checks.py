@@ -29,7 +29,7 @@ def standard_units(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return offset, np.where(varies, scale, 1.0)
 
 
-def text_columns(X: Any) -> list:
+def text_columns(X: Any) -> list[Any]:
     """Return the names of a frame's columns that hold no numbers."""
     dtypes = getattr(X, "dtypes", None)
     if dtypes is None or not hasattr(dtypes, "items"):

@@ -41,7 +41,7 @@ class NetworkConfig(Config):
     """The architecture, and how inputs are standardised."""
 
     hidden_layer_sizes: Sequence[int]
-    activation: str | Callable
+    activation: str | Callable[..., Any]
     input_scaling: str
 
     @property

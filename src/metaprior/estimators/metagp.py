@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 import optax
@@ -146,11 +147,11 @@ class MetaGPRegressor(Regressor):
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     latent_dim: int = 2
     input_kernel: Kernel | str | None = None
-    weight_kernel: Kernel | str | tuple | None = None
+    weight_kernel: Kernel | str | tuple[Any, ...] | None = None
     weight_gp: str = "auto"
     local_layers: Sequence[int] | None = None
     mean_field_layers: Sequence[int] | None = None
@@ -214,11 +215,11 @@ class MetaGPClassifier(Classifier):
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     latent_dim: int = 2
     input_kernel: Kernel | str | None = None
-    weight_kernel: Kernel | str | tuple | None = None
+    weight_kernel: Kernel | str | tuple[Any, ...] | None = None
     weight_gp: str = "auto"
     local_layers: Sequence[int] | None = None
     mean_field_layers: Sequence[int] | None = None

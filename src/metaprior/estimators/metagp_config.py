@@ -20,7 +20,7 @@ class MetaGPConfig(Config):
 
     latent_dim: int
     n_inducing: int | str
-    weight_kernel: Kernel | str | tuple | None
+    weight_kernel: Kernel | str | tuple[Any, ...] | None
     input_kernel: Kernel | str | None
     weight_gp: str
     conditional: str | Conditional

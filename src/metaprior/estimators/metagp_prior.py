@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,7 @@ def specification(config: MetaGPConfig, problem: Problem, num_layers: int, dtype
     )
 
 
-def _weight_kernels(asked: Kernel | str | tuple | None, *, classes: bool) -> tuple[Kernel, Kernel]:
+def _weight_kernels(asked: Kernel | str | tuple[Any, ...] | None, *, classes: bool) -> tuple[Kernel, Kernel]:
     """Return the kernels of a weight's two ends; where the user names none, RBF, bounded for classes."""
     pair = asked if isinstance(asked, tuple) else (asked,) * 2
     if len(pair) != 2:

@@ -5,7 +5,7 @@ and keeps what the method's `fit` returns. A method holds no state of a fit.
 """
 
 import abc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
@@ -18,13 +18,14 @@ from metaprior.estimators.phases import Phase, joined_fits, usual_phase
 from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore, as_numpy, hold_out
 from metaprior.estimators.targets import Targets
-from metaprior.inference import Data, Fit, Recipe, Settling, StepConfig, make_data, train
+from metaprior.inference import Data, Fit, Recipe, Settling, StepConfig, StopRule, make_data, train
 from metaprior.io.checkpoints import Checkpoint, CheckpointConfig, digest_of
 from metaprior.likelihoods import Likelihood
 from metaprior.likelihoods.gaussian import NOISE_HOLD
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.predictive.draws import FunctionDraws, Predictive
+from metaprior.predictive import Predictive
+from metaprior.predictive.draws import FunctionDraws, NetworkDraws
 from metaprior.random import make_key
 from metaprior.weights import WeightModel
 
@@ -131,11 +132,11 @@ class NetworkMethod(abc.ABC):
 
     def function_draws(self, fitted: Any, x_unit: np.ndarray) -> FunctionDraws:
         """Return the functions that predictions mix."""
-        return FunctionDraws(fitted.model_, fitted.draw_key_, self.num_predict_draws(fitted.model_), x_unit)
+        return NetworkDraws(fitted.model_, fitted.draw_key_, self.num_predict_draws(fitted.model_), x_unit)
 
     def joint_draws(self, fitted: Any, x_unit: np.ndarray, num_draws: int, key: np.ndarray) -> FunctionDraws:
         """Return functions that are coherent over the rows."""
-        return FunctionDraws(fitted.model_, key, num_draws, x_unit, joint=True)
+        return NetworkDraws(fitted.model_, key, num_draws, x_unit, joint=True)
 
     def predictive(self, fitted: Any, x_unit: np.ndarray, targets: Targets) -> Predictive:
         """Return the mixture over draws of functions."""
@@ -160,7 +161,7 @@ class Job(NamedTuple):
     model: Model
     phases: Sequence[Phase]
     data: Data
-    stop_when: Callable | None
+    stop_when: StopRule | None
     seed: int
 
 
@@ -223,8 +224,8 @@ class TrainedMethod(NetworkMethod):
                 job.data,
                 make_key(job.seed),
                 recipe=phase.recipe,
-                draws=step,
-                optimiser=self.training.optimizer,
+                step_config=step,
+                optimizer=self.training.optimizer,
                 listener=listener,
                 stop_when=job.stop_when,
                 mesh=self.training.mesh,
@@ -273,7 +274,7 @@ class TrainedMethod(NetworkMethod):
         """Return the fit with the rows that its predictions need: those of weights need none."""
         return fit
 
-    def split(self, problem: Problem, seed: int) -> tuple[Data, Callable | None]:
+    def split(self, problem: Problem, seed: int) -> tuple[Data, StopRule | None]:
         """Return the data to train on and the rule that may end the run early."""
         training, num_rows = self.training, problem.num_rows
 

@@ -7,7 +7,8 @@ import numpy as np
 from metaprior.estimators.base import Estimator
 from metaprior.estimators.fit import InputScaling
 from metaprior.estimators.method import NetworkMethod
-from metaprior.predictive.draws import FunctionDraws
+from metaprior.predictive.draws import FunctionDraws, NetworkDraws
+from metaprior.predictive.integrated import IntegratedDraws
 
 
 def is_network(estimator: Any) -> bool:
@@ -15,13 +16,15 @@ def is_network(estimator: Any) -> bool:
     return isinstance(estimator, Estimator) and isinstance(estimator._method(), NetworkMethod)
 
 
-def network_draws(estimator: Any, X: np.ndarray, num_draws: int, key: np.ndarray) -> FunctionDraws:
+def network_draws(estimator: Any, X: np.ndarray, num_draws: int, key: np.ndarray) -> NetworkDraws | IntegratedDraws:
     """Return functions, fixed by a key, at rows in the units of the data."""
     method = estimator._method()
     if not isinstance(method, NetworkMethod):
         raise TypeError(f"expected an estimator that is a network of this library; got {type(estimator).__name__}.")
     scaling = InputScaling(estimator.x_offset_, estimator.x_scale_)
-    return method.joint_draws(estimator, scaling(X), num_draws, key)
+    drawn = method.joint_draws(estimator, scaling(X), num_draws, key)
+    assert isinstance(drawn, NetworkDraws | IntegratedDraws)
+    return drawn
 
 
 def values_of(estimator: Estimator, draws: FunctionDraws) -> np.ndarray:

@@ -1,92 +1,127 @@
 """When a run may end early: a flat ELBO, or a held-out score that no longer rises.
 
-Asked after every block of steps, and only once the recipe has let everything in: before that the ELBO moves because the
-recipe does. A held-out score also says which model is the best so far, and the run ends with that one.
+Both are stop rules of training (`inference.StopRule`). The ELBO says nothing before the recipe has let everything in:
+until then it moves because the recipe does. A held-out score also says which model is the best so far, and the run
+ends with that one.
 """
+
+import dataclasses
+from typing import final
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from metaprior.compilation import compiled
-from metaprior.inference import Batch, Data
+from metaprior.inference import Batch, Data, History
 from metaprior.inference.elbo import elbo_terms
 from metaprior.inference.steps import STEP_BLOCK
 from metaprior.model import Model
 from metaprior.output_layer import FunctionGP
 from metaprior.random import StandardNormals, draw_normals
+from metaprior.types import is_array
 
 #: Draws of the layers below an integrated output layer that a held-out score is the mean of.
 HELD_OUT_DRAWS = 4
 
 
-class FlatElbo:
-    """Stop when the mean ELBO of a block of steps has not risen by `tol` nats a datum for `patience` blocks."""
+@dataclasses.dataclass
+class Patience:
+    """Counts the scores in a row that have not risen by `tol` above the best before them."""
 
-    #: The model that the run ends with; None: its last.
-    kept: Model | None = None
+    tol: float
+    patience: int
+    best: float = -np.inf
+    waited: int = 0
 
-    def __init__(self, tol: float, patience: int, num_rows: int) -> None:
-        """Keep the threshold."""
-        self.tol, self.patience, self.num_rows = tol, patience, num_rows
-        self.best, self.waited = -np.inf, 0
-
-    def score(self, model: Model, history: dict[str, np.ndarray]) -> float:
-        """Return the mean ELBO of the last block of steps, a datum."""
-        return float(np.mean(history["elbo"][-STEP_BLOCK:])) / self.num_rows
-
-    def __call__(self, model: Model, history: dict[str, np.ndarray]) -> bool:
-        """Return whether to stop."""
-        score = self.score(model, history)
-        self.keep(model, score)
+    def ends_with(self, score: float) -> bool:
+        """Take the next score; return whether there were `patience` in a row without a rise."""
         if score > self.best + self.tol:
             self.best, self.waited = score, 0
         else:
             self.waited += 1
         return self.waited >= self.patience
 
-    def keep(self, model: Model, score: float) -> None:
-        """Keep nothing: the last ELBO is as good as any."""
-
     def progress(self) -> dict[str, float]:
-        """Return what the next look depends on."""
+        """Return the numbers that the next call depends on."""
         return {"best": float(self.best), "waited": self.waited}
 
-    def resume(self, progress: dict[str, float], kept: Model | None = None) -> None:
-        """Go on from what `progress` gave, and from the model that was kept."""
-        self.kept = kept
+    def resume(self, progress: dict[str, float]) -> None:
+        """Go on from what `progress` gave."""
         self.best, self.waited = progress["best"], int(progress["waited"])
 
 
-class HeldOutScore(FlatElbo):
-    """Stop when the expected log likelihood of a held-out part no longer rises; keep the model that had the most."""
+@final
+class FlatElbo:
+    """Stop when the mean ELBO of a block of steps has not risen by `tol` nats per datum for `patience` blocks."""
+
+    #: The last ELBO is as good as any: the run ends with its last model.
+    best_model: Model | None = None
+
+    def __init__(self, tol: float, patience: int, num_rows: int) -> None:
+        self.patience, self.num_rows = Patience(tol, patience), num_rows
+
+    def score(self, history: History) -> float:
+        """Return the mean ELBO of the last block of steps, per datum."""
+        return float(np.mean(history["elbo"][-STEP_BLOCK:])) / self.num_rows
+
+    def should_stop(self, model: Model, history: History) -> bool:
+        """Return whether to stop."""
+        return self.patience.ends_with(self.score(history))
+
+    def progress(self) -> dict[str, float]:
+        """Return the numbers that the next decision depends on."""
+        return self.patience.progress()
+
+    def resume(self, progress: dict[str, float], best_model: Model | None) -> None:
+        """Go on from what `progress` gave."""
+        self.patience.resume(progress)
+
+
+@final
+class HeldOutScore:
+    """Stop when the expected log likelihood of held-out rows no longer rises; the model that had the most is the best.
+
+    Parameters
+    ----------
+    tol, patience : float, int
+        A score must rise by `tol` above the best; after `patience` that do not, the run ends.
+    data : Data
+        The held-out rows.
+    key : key
+        Decides the draws, the same every time.
+    seen : Data, optional
+        The rows that are trained on; an integrated output layer needs them.
+    """
 
     def __init__(self, tol: float, patience: int, data: Data, key: jax.Array, seen: Data | None = None) -> None:
-        """Keep the held-out rows, those that are trained on, and the noise's key: the same draws every time."""
-        super().__init__(tol, patience, int(data.num_rows))
-        self.batch, self.key = Batch(data.x, data.y, data.weight), key
+        self.patience, self.num_rows, self.key = Patience(tol, patience), int(data.num_rows), key
+        self.batch = Batch(data.x, data.y, data.weight)
         self.seen = None if seen is None else Batch(seen.x, seen.y, seen.weight)
         self.highest = -np.inf
+        self.best_model: Model | None = None
 
-    def score(self, model: Model, history: dict[str, np.ndarray]) -> float:
-        """Return the expected log likelihood a held-out row."""
+    def score(self, model: Model) -> float:
+        """Return the expected log likelihood per held-out row."""
         if model.output is None or self.seen is None:
             return float(_expected_log_likelihood(model, self.key, self.batch)) / self.num_rows
         return float(_integrated_log_likelihood(model, self.key, self.batch, self.seen)) / self.num_rows
 
-    def keep(self, model: Model, score: float) -> None:
-        """Keep the model with the highest score, by however little it is higher."""
+    def should_stop(self, model: Model, history: History) -> bool:
+        """Return whether to stop; the model with the highest score is kept, by however little it is higher."""
+        score = self.score(model)
         if score > self.highest:
-            self.highest, self.kept = score, as_numpy(model)
+            self.highest, self.best_model = score, as_numpy(model)
+        return self.patience.ends_with(score)
 
     def progress(self) -> dict[str, float]:
-        """Return what the next look depends on."""
-        return {**super().progress(), "highest": float(self.highest)}
+        """Return the numbers that the next decision depends on."""
+        return {**self.patience.progress(), "highest": float(self.highest)}
 
-    def resume(self, progress: dict[str, float], kept: Model | None = None) -> None:
-        """Go on from what `progress` gave, and from the model that was kept."""
-        super().resume(progress, kept)
-        self.highest = progress["highest"]
+    def resume(self, progress: dict[str, float], best_model: Model | None) -> None:
+        """Go on from what `progress` gave, and from the best model so far."""
+        self.patience.resume(progress)
+        self.highest, self.best_model = progress["highest"], best_model
 
 
 def hold_out(num_rows: int, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -100,7 +135,7 @@ def hold_out(num_rows: int, fraction: float, seed: int) -> tuple[np.ndarray, np.
 
 def as_numpy(model: Model) -> Model:
     """Return the model with its arrays off the device."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf) if hasattr(leaf, "dtype") else leaf, model)
+    return jax.tree.map(lambda leaf: np.asarray(leaf) if is_array(leaf) else leaf, model)
 
 
 @compiled

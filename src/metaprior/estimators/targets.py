@@ -15,8 +15,9 @@ from sklearn.utils.validation import column_or_1d
 
 from metaprior.estimators.checks import expect, expect_one_of, is_number, standard_units
 from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Heteroscedastic, Likelihood, Poisson, StudentT
-from metaprior.predictive.draws import FunctionDraws, Predictive
-from metaprior.predictive.integrated import predictive_of
+from metaprior.predictive import Predictive
+from metaprior.predictive.draws import FunctionDraws
+from metaprior.predictive.mixture import predictive_of
 
 #: The names of `likelihood`.
 LIKELIHOODS = ("gaussian", "heteroscedastic", "student_t", "poisson")

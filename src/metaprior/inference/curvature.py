@@ -23,7 +23,7 @@ Weights = tuple[Leaf, ...]
 def expected_curvature(likelihood: Likelihood, f: Float[Array, " K"]) -> Float[Array, "K K"]:
     """Return Lambda = -E[d^2 log p(y | f) / df^2] over y given f, by the likelihood's nodes."""
     y, weight = likelihood.nodes(f)
-    hessian: Callable = jax.hessian(lambda at, target: likelihood.log_prob(at, target))
+    hessian: Callable[..., Array] = jax.hessian(lambda at, target: likelihood.log_prob(at, target))
     return -jnp.sum(weight[:, None, None] * jax.vmap(hessian, in_axes=(None, 0))(f, y), axis=0)
 
 

@@ -35,7 +35,7 @@ class StepConfig(NamedTuple):
 def padded_size(num_rows: int) -> int:
     """Return the next size of a coarse ladder, so that growing data seldom recompile.
 
-    It has two sizes an octave, and eight from 512 rows on: a step costs more there than a compilation, and rows that
+    It has two sizes per octave, and eight from 512 rows on: a step costs more there than a compilation, and rows that
     weigh nothing cost as much as others.
     """
     if num_rows > FINE_FROM:

@@ -32,16 +32,18 @@ def row_mesh(num_devices: int | None = None) -> Mesh:
     return Mesh(np.array(devices[:num_devices]), (ROWS,))
 
 
-def placed(data: Data, draws: StepConfig, mesh: Mesh) -> Data:
+def placed(data: Data, step_config: StepConfig, mesh: Mesh) -> Data:
     """Put the data on the mesh's devices: cut into rows where a step takes all of them, whole otherwise."""
     parts = mesh.size
-    if not takes_all_rows(data, draws.batch_size):
-        if draws.batch_size % parts:  # type: ignore[operator]
-            raise ValueError(f"batch_size: expected a multiple of the {parts} devices; got {draws.batch_size}.")
+    size = step_config.batch_size
+    if size is not None and not takes_all_rows(data, size):
+        if size % parts:
+            raise ValueError(f"batch_size: expected a multiple of the {parts} devices; got {size}.")
         return replicated(data, mesh)
     data = padded(data, -(-data.x.shape[0] // parts) * parts)
     rows, whole = NamedSharding(mesh, PartitionSpec(ROWS)), NamedSharding(mesh, PartitionSpec())
-    return jax.device_put(data, Data(rows, rows, rows, whole))
+    x, y, weight = jax.device_put((data.x, data.y, data.weight), rows)
+    return Data(x, y, weight, jax.device_put(data.num_rows, whole))
 
 
 def replicated(tree: Tree, mesh: Mesh) -> Tree:

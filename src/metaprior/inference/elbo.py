@@ -25,7 +25,7 @@ def elbo_terms(
     if model.output is not None:
         return _integrated_terms(model, normals, batch)
     prepared = model.weights.prepared()
-    f = model.functions(prepared, normals, batch.x)
+    f = model.functions(prepared, normals, jnp.asarray(batch.x))
     # rows that weigh nothing may hold any y: keep it out of sums and derivatives (0 times NaN is NaN)
     y = jnp.where(batch.weight[:, None] > 0, batch.y, 0)
     log_prob = model.likelihood.log_prob(f, jnp.broadcast_to(y, (f.shape[0], *y.shape)))

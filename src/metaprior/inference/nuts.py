@@ -19,8 +19,8 @@ from jaxtyping import Array, Float, Key
 from metaprior.compilation import compiled
 from metaprior.inference.data import Data
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
+from metaprior.inference.runs import Progress
 from metaprior.inference.snapshots import CheckpointStore, Snapshot, filled, numbered
-from metaprior.inference.training import Progress
 from metaprior.model import Model, release_times
 from metaprior.random import StandardNormals
 
@@ -73,17 +73,17 @@ def split(model: Model) -> tuple[Model, Model]:
     return eqx.partition(model, jax.tree.map(learned, model, release_times(model)))
 
 
-def nuts_kernel(rest: Model, settings: Settings) -> tuple[Callable, Callable]:
+def nuts_kernel(rest: Model, settings: Settings) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return NumPyro's start and step for positions that are leaves of a model."""
     require_numpyro()
     from numpyro.infer.hmc import hmc
 
-    def potential_of(batch: Batch, arrays: Model) -> Callable:
+    def potential_of(batch: Batch, arrays: Model) -> Callable[[Model], Array]:
         return lambda position: -log_joint(eqx.combine(position, eqx.combine(arrays, rest)), batch)
 
     start, step = hmc(potential_fn_gen=potential_of, algo="NUTS")
 
-    def begin(position: Model, key: Array, args: tuple) -> Any:
+    def begin(position: Model, key: Array, args: tuple[Any, ...]) -> Any:
         return start(
             position,
             settings.n_warmup,
@@ -105,7 +105,7 @@ def _begin(positions: Model, rest: Model, keys: Array, batch: Batch, settings: S
 
 @compiled
 def _advance(states: Any, rest: Model, batch: Batch, settings: Settings, count: Array) -> tuple[Any, dict[str, Any]]:
-    """Make up to STRETCH transitions of all chains; return the states and every transition's record."""
+    """Make up to STEP_BLOCK transitions of all chains; return the states and every transition's record."""
     arrays, static = eqx.partition(rest, eqx.is_array)
     begin, step = nuts_kernel(static, settings)
     args = (batch, arrays)
@@ -113,7 +113,7 @@ def _advance(states: Any, rest: Model, batch: Batch, settings: Settings, count: 
     first = jax.tree.map(lambda leaf: leaf[0], states)
     begin(first.z, first.rng_key, args)
 
-    def body(index: Array, carry: tuple) -> tuple:
+    def body(index: Array, carry: tuple[Any, ...]) -> tuple[Any, ...]:
         states, record = carry
         states = jax.vmap(lambda s: step(s, args))(states)
         new = _seen(states)
@@ -142,7 +142,8 @@ def sample(
 ) -> Samples:
     """Run one chain from every start.
 
-    A `keeper` keeps snapshots of the chains; where it has one, they go on from there and end with the same bits.
+    A `checkpoint_store` keeps snapshots of the chains; where it has one, the chains go on from there and end with the
+    same bits.
     """
     dtype = data.x.dtype
     typed = [
@@ -157,7 +158,7 @@ def sample(
     total, begun = settings.n_warmup + settings.n_samples, time.perf_counter()
     done, kept = 0, list[dict[str, Any]]()
     if checkpoint_store is not None and (known := checkpoint_store.load()) is not None:
-        states, done, kept = _gone_on(known, states)
+        states, done, kept = _resumed(known, states)
     last = done
     while done < total:
         limit = settings.n_warmup if done < settings.n_warmup else total
@@ -182,7 +183,7 @@ def _snapshot(states: Any, done: int, kept: list[dict[str, Any]]) -> Snapshot:
     return Snapshot(numbered("state", states) | seen, {"done": done})
 
 
-def _gone_on(known: Snapshot, states: Any) -> tuple[Any, int, list[dict[str, Any]]]:
+def _resumed(known: Snapshot, states: Any) -> tuple[Any, int, list[dict[str, Any]]]:
     """Return the states, transitions and records of a snapshot."""
     states = filled("state", states, known.arrays)
     kept = [jax.tree.map(np.asarray, filled("seen", _seen(states), known.arrays))] if "seen 0" in known.arrays else []

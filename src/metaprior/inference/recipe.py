@@ -1,8 +1,8 @@
-"""The order in which a model learns: the mean function first, then the noise, then the KL, then the observation noise.
+"""The order in which a model learns: the mean function first, then the randomness, the KL and the observation noise.
 
-Everything at once ends in the "all noise" optimum: the residual variance of weights that nothing explains yet is
+Everything at once ends in an optimum where all is noise: the residual variance of weights that nothing explains yet is
 noise to the likelihood, and shrinking the scale, which removes the signal, is the quickest way out. So a temperature
-multiplies all noise, 0 at first and 1 from `noise_full` on; the KL is ramped beside it; the observation noise is
+multiplies all normals, 0 at first and 1 from `normals_full` on; the KL is ramped beside it; the observation noise is
 held until its release (`release_times`). All are fractions of the run, and plain numbers to the compiled loop: changing
 them compiles nothing.
 """
@@ -48,23 +48,23 @@ class Settling(NamedTuple):
 class Recipe(NamedTuple):
     """How a run goes; fractions are of the number of steps."""
 
-    num_steps: Leaf | int = 3000
+    num_steps: Leaf | float = 3000
     learning_rate: Leaf | float = 0.02
     final_rate: Leaf | float = 0.01
     decay_starts: Leaf | float = 0.7
     begins: Leaf | float = 0.0
-    noise_starts: Leaf | float = 0.2
-    noise_full: Leaf | float = 0.5
+    normals_start: Leaf | float = 0.2
+    normals_full: Leaf | float = 0.5
     kl_starts: Leaf | float = 0.2
     kl_full: Leaf | float = 0.7
 
     def progress(self, step: Array) -> Float[Array, ""]:
         """Return the fraction of the run that lies behind a step; a warm start begins late in the recipe."""
-        return self.begins + (1 - self.begins) * jnp.asarray(step, jnp.float32) / self.num_steps
+        return jnp.asarray(step, jnp.float32) * (1 - self.begins) / self.num_steps + self.begins
 
     def temperature(self, progress: Array) -> Float[Array, ""]:
-        """Return the factor of all noise."""
-        return ramp(progress, self.noise_starts, self.noise_full)
+        """Return the factor of all normals."""
+        return ramp(progress, self.normals_start, self.normals_full)
 
     def kl_weight(self, progress: Array) -> Float[Array, ""]:
         """Return the factor of the KL."""
@@ -73,14 +73,14 @@ class Recipe(NamedTuple):
     def rate(self, progress: Array) -> Float[Array, ""]:
         """Return the learning rate: a short rise, level, then from `decay_starts` a cosine to `final_rate` of it."""
         cosine = 0.5 * (1 + jnp.cos(jnp.pi * ramp(progress, self.decay_starts, 1.0)))
-        shape = self.final_rate + (1 - self.final_rate) * cosine
-        return self.learning_rate * shape * ramp(progress, self.begins - 1e-3, self.begins + 0.02)
+        shape = cosine * (1 - self.final_rate) + self.final_rate
+        return shape * self.learning_rate * ramp(progress, self.begins - 1e-3, self.begins + 0.02)
 
 
-#: Everything at once, and half of the run for the falling rate: for bounds that need no order.
+#: Changes to a recipe for bounds that need no order: all at once, and half of the run for the falling rate.
 ALL_AT_ONCE = {
-    "noise_starts": -2.0,
-    "noise_full": -1.0,
+    "normals_start": -2.0,
+    "normals_full": -1.0,
     "kl_starts": -2.0,
     "kl_full": -1.0,
     "decay_starts": 0.5,

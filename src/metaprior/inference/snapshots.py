@@ -1,4 +1,4 @@
-"""Snapshots: what a run needs to go on, as named arrays and plain numbers, and what keeps them."""
+"""Snapshots: what a run needs to go on, as named arrays and plain numbers, and the protocol of what stores them."""
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -6,6 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from metaprior.types import is_array
 
 
 class Snapshot(NamedTuple):
@@ -17,7 +19,7 @@ class Snapshot(NamedTuple):
 
 @runtime_checkable
 class CheckpointStore(Protocol):
-    """What keeps a run's snapshots: `save` after every so many steps, `load` before the first."""
+    """Stores the snapshots of a run: `save` after every so many steps, `load` before the first."""
 
     every: int
 
@@ -29,15 +31,15 @@ class CheckpointStore(Protocol):
 
 
 def numbered(name: str, tree: Any) -> dict[str, np.ndarray]:
-    """Return the arrays of a tree, each named by its place."""
-    leaves = jax.tree.leaves(eqx.filter(tree, _is_array))
+    """Return the arrays of a tree, each named by its position."""
+    leaves = jax.tree.leaves(eqx.filter(tree, is_array))
     plain = [jax.random.key_data(leaf) if _is_key(leaf) else leaf for leaf in leaves]
     return {f"{name} {i}": np.asarray(leaf) for i, leaf in enumerate(plain)}
 
 
 def filled(name: str, tree: Any, arrays: dict[str, np.ndarray]) -> Any:
     """Return a tree with the arrays that `numbered` gave."""
-    old, static = eqx.partition(tree, _is_array)
+    old, static = eqx.partition(tree, is_array)
     leaves, structure = jax.tree.flatten(old)
     new = [_like(leaf, arrays[f"{name} {i}"]) for i, leaf in enumerate(leaves)]
     return eqx.combine(jax.tree.unflatten(structure, new), static)
@@ -50,7 +52,3 @@ def _like(leaf: Any, array: np.ndarray) -> Any:
 
 def _is_key(leaf: Any) -> bool:
     return bool(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key))
-
-
-def _is_array(leaf: Any) -> bool:
-    return hasattr(leaf, "dtype")

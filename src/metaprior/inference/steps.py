@@ -5,6 +5,7 @@ It is compiled once for the shapes of a run; the number of steps, the data, the 
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -43,22 +44,24 @@ class State(eqx.Module):
     """Where a run is."""
 
     model: Model
-    optimiser: PyTree
+    optimizer: PyTree
     step: Int[Array, ""]
 
 
-def start_state(model: Model, optimiser: optax.GradientTransformation, dtype: DTypeLike) -> State:
+def start_state(model: Model, optimizer: optax.GradientTransformation, dtype: DTypeLike) -> State:
     """Return the state before the first step, all leaves in one float type."""
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype) if eqx.is_inexact_array_like(leaf) else leaf, model)
-    return State(model, _start_optimiser(optimiser, model), jnp.zeros((), jnp.int32))
+    return State(model, _start_optimizer(optimizer, model), jnp.zeros((), jnp.int32))
 
 
 @compiled
-def _start_optimiser(optimiser: optax.GradientTransformation, model: Model) -> PyTree:
-    return optimiser.init(eqx.filter(model, eqx.is_inexact_array))
+def _start_optimizer(optimizer: optax.GradientTransformation, model: Model) -> PyTree:
+    return optimizer.init(eqx.filter(model, eqx.is_inexact_array))
 
 
-def _loss(model: Model, normals: StandardNormals, batch: Batch, num_rows: Array, kl_weight: Array) -> tuple:
+def _loss(
+    model: Model, normals: StandardNormals, batch: Batch, num_rows: Leaf, kl_weight: Array
+) -> tuple[Array, dict[str, Array]]:
     terms, jitter = elbo_terms(model, normals, batch)
     # per datum, so that rates mean the same for all sizes of data
     return -elbo(terms, kl_weight) / num_rows, {**terms, "jitter": jitter}
@@ -70,24 +73,24 @@ def one_step(
     data: Data,
     recipe: Recipe,
     backoff: Leaf,
-    draws: StepConfig,
-    optimiser: optax.GradientTransformation,
+    step_config: StepConfig,
+    optimizer: optax.GradientTransformation,
     mesh: Mesh | None,
 ) -> tuple[State, dict[str, Array]]:
     """Return the state after one step and the step's terms."""
     progress, dtype = recipe.progress(state.step), data.x.dtype
     key = step_key(key, state.step)
-    batch = cut_by_rows(choose_batch(key, data, draws.batch_size), mesh)
+    batch = cut_by_rows(choose_batch(key, data, step_config.batch_size), mesh)
     sizes = state.model.sizes()
-    normals = draw_normals(key, sizes, batch.x.shape[0], draws.num_latent, draws.num_weight, dtype)
+    normals = draw_normals(key, sizes, batch.x.shape[0], step_config.num_latent, step_config.num_weight, dtype)
     normals = normals.tempered(recipe.temperature(progress).astype(dtype))
     kl_weight = recipe.kl_weight(progress).astype(dtype)
     grads, terms = eqx.filter_grad(_loss, has_aux=True)(state.model, normals, batch, data.num_rows, kl_weight)
-    direction, optimiser_state = optimiser.update(grads, state.optimiser, state.model)
+    direction, optimizer_state = optimizer.update(grads, state.optimizer, state.model)
     rate = (recipe.rate(progress) * backoff).astype(dtype)
     held = jax.tree.map(lambda d, t: jnp.where(progress >= t, d, 0), direction, release_times(state.model))
     model = projected(eqx.apply_updates(state.model, jax.tree.map(lambda d: rate * d, held)))
-    return State(model, optimiser_state, state.step + 1), terms
+    return State(model, optimizer_state, state.step + 1), terms
 
 
 def _step_block(
@@ -97,18 +100,18 @@ def _step_block(
     recipe: Recipe,
     backoff: Leaf,
     stop: Leaf,
-    draws: StepConfig,
-    optimiser: optax.GradientTransformation,
+    step_config: StepConfig,
+    optimizer: optax.GradientTransformation,
     mesh: Mesh | None = None,
 ) -> tuple[State, dict[str, Array]]:
-    """Run steps up to `stop` (at most STRETCH); return the state and the terms of each."""
+    """Run steps up to `stop` (at most STEP_BLOCK); return the state and the terms of each."""
     arrays, static = eqx.partition(state, eqx.is_array)
-    names = _names_of_terms(state.model, data, draws)
+    names = _names_of_terms(state.model, data, step_config)
     records = {name: jnp.zeros(STEP_BLOCK, data.x.dtype) for name in names}
 
-    def body(index: Array, carry: tuple) -> tuple:
+    def body(index: Array, carry: tuple[Any, ...]) -> tuple[Any, ...]:
         arrays, records = carry
-        new, terms = one_step(eqx.combine(arrays, static), key, data, recipe, backoff, draws, optimiser, mesh)
+        new, terms = one_step(eqx.combine(arrays, static), key, data, recipe, backoff, step_config, optimizer, mesh)
         records = {name: records[name].at[index].set(terms[name]) for name in names}
         return eqx.filter(new, eqx.is_array), records
 
@@ -116,7 +119,7 @@ def _step_block(
     return eqx.combine(made_whole(arrays, mesh), static), made_whole(records, mesh)
 
 
-def _names_of_terms(model: Model, data: Data, draws: StepConfig) -> list[str]:
+def _names_of_terms(model: Model, data: Data, step_config: StepConfig) -> list[str]:
     """Return the names of the terms of a step, in order."""
     normals = jax.eval_shape(lambda: draw_normals(jax.random.key(0), model.sizes(), data.x.shape[0], 1))
     batch = Batch(data.x, data.y, data.weight)
@@ -135,17 +138,17 @@ def step_block_of_many(
     recipe: Recipe,
     backoffs: Leaf,
     stop: Leaf,
-    draws: StepConfig,
-    optimiser: optax.GradientTransformation,
+    step_config: StepConfig,
+    optimizer: optax.GradientTransformation,
 ) -> tuple[State, dict[str, Array]]:
     """Run a block of steps of many runs, stacked along a leading axis; they share the number of the step."""
-    parts, static = eqx.partition((states.model, states.optimiser), eqx.is_array)
+    parts, static = eqx.partition((states.model, states.optimizer), eqx.is_array)
 
-    def one(own: tuple, key: Array, data: Data, backoff: Leaf) -> tuple[tuple, dict[str, Array]]:
+    def one(own: tuple[Any, ...], key: Array, data: Data, backoff: Leaf) -> tuple[tuple[Any, ...], dict[str, Array]]:
         model, moments = eqx.combine(own, static)
         state = State(model, moments, states.step)
-        new, records = _step_block(state, key, data, recipe, backoff, stop, draws, optimiser)
-        return eqx.filter((new.model, new.optimiser), eqx.is_array), records
+        new, records = _step_block(state, key, data, recipe, backoff, stop, step_config, optimizer)
+        return eqx.filter((new.model, new.optimizer), eqx.is_array), records
 
     parts, records = jax.vmap(one)(parts, keys, data, backoffs)
     model, moments = eqx.combine(parts, static)
@@ -161,4 +164,4 @@ def stacked_states(states: Sequence[State]) -> State:
 def state_of(states: State, index: int) -> State:
     """Return one run of a stacked state."""
     take = partial(jax.tree.map, lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf)
-    return State(take(states.model), take(states.optimiser), states.step)
+    return State(take(states.model), take(states.optimizer), states.step)

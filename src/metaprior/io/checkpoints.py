@@ -1,6 +1,6 @@
 """Checkpoints: a run that was killed at any moment goes on from its last one and ends with the same bits.
 
-A run is kept in one file of its folder: the arrays of its state and history in safetensors, the rest in JSON. The file
+Each run has one file in its folder: the arrays of its state and history in safetensors, the rest in JSON. The file
 is replaced atomically, so a kill leaves the last one or the next, and a full disk the last. It carries a digest of what
 the run began with; a call that begins with something else is refused, not mixed in.
 """
@@ -24,18 +24,18 @@ FILE = "run.checkpoint"
 
 
 class CheckpointConfig(NamedTuple):
-    """Where a fit is kept, and every how many steps."""
+    """The folder of a fit's checkpoints, and every how many steps one is written."""
 
     folder: Path
     every: int
 
     def inside(self, name: str) -> "CheckpointConfig":
-        """Return the place of one of several runs of a fit."""
+        """Return the configuration of one of several runs of a fit."""
         return CheckpointConfig(self.folder / name, self.every)
 
 
 def checkpoint_config(checkpoint: Any, every: Any) -> CheckpointConfig | None:
-    """Check the arguments of `fit`; None where nothing is to be kept."""
+    """Check the arguments of `fit`; None where no checkpoints are wanted."""
     if checkpoint is None:
         return None
     whole = isinstance(every, (int, np.integer)) and not isinstance(every, bool) and every >= 1
@@ -50,7 +50,7 @@ def refuse_checkpoint(name: str, place: CheckpointConfig | None) -> None:
         raise ValueError(f"checkpoint: {name} does not train in steps and keeps none; leave it out.")
 
 
-def digest_of(model: Any, data: Data, recipe: tuple, draws: tuple, seed: int) -> str:
+def digest_of(model: Any, data: Data, recipe: tuple[Any, ...], draws: tuple[Any, ...], seed: int) -> str:
     """Return a digest of all that a run begins with: a model or several, the data, how it goes, and its seed."""
     digest = hashlib.sha256(repr((tuple(map(float, recipe)), tuple(draws), int(seed))).encode())
     for leaf in jax.tree.leaves((eqx.filter(model, eqx.is_array), data)):
@@ -63,15 +63,15 @@ def digest_of(model: Any, data: Data, recipe: tuple, draws: tuple, seed: int) ->
 class Checkpoint:
     """The file of one run."""
 
-    def __init__(self, place: CheckpointConfig, digest: str) -> None:
+    def __init__(self, config: CheckpointConfig, digest: str) -> None:
         """Make the folder; say so where it cannot be written to."""
         try:
-            place.folder.mkdir(parents=True, exist_ok=True)
+            config.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OSError(
-                error.errno, f"checkpoint: cannot make the folder {place.folder} ({error.strerror})"
+                error.errno, f"checkpoint: cannot make the folder {config.folder} ({error.strerror})"
             ) from error
-        self.path, self.every, self.digest = place.folder / FILE, place.every, digest
+        self.path, self.every, self.digest = config.folder / FILE, config.every, digest
 
     def save(self, snapshot: Snapshot) -> None:
         """Replace the file; the last one stays where that fails."""

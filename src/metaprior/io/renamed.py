@@ -30,8 +30,8 @@ CLASSES = {"Mapping": "SparseGP", "Units": "UnitLatents", "Wire": "WeightLayer"}
 #: Parts of a class that have another name now, by the class's present name.
 FIELDS = {
     "MetaGP": {"mappings": "sparse_gps", "units": "latents", "wires": "weight_layers"},
-    "MetaNN": {"units": "latents", "wires": "weight_layers"},
-    "HierarchicalMetaGP": {"wires": "weight_layers"},
+    "MetaNN": {"units": "latents", "wires": "weight_layers", "from_noise": "from_normals"},
+    "HierarchicalMetaGP": {"wires": "weight_layers", "noise": "noise_normals"},
 }
 
 #: Classes as which files hold the states of loops that were written before states had a place of their own.
@@ -86,7 +86,7 @@ def present_name(name: str) -> str:
     return f"{MODULES.get(module, module)}:{CLASSES.get(cls, cls)}"
 
 
-def present_fields(cls: str, fields: dict) -> dict:
+def present_fields(cls: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the parts of a class under their present names."""
     renamed = FIELDS.get(cls, {})
     present = {renamed.get(name, name): value for name, value in fields.items()}
@@ -94,7 +94,7 @@ def present_fields(cls: str, fields: dict) -> dict:
     return _present_kernel(present) if is_kernel and "unset" not in present else present
 
 
-def _present_kernel(fields: dict) -> dict:
+def _present_kernel(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the parts of a kernel of an earlier version, where a flag, `given`, stood for what is `unset` now."""
     name = "variance" if "log_variance" in fields else "lengthscale"
     others = {part: value for part, value in fields.items() if part != "given"}

@@ -7,16 +7,18 @@ flushed to the disk, then renamed.
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import importlib
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
+import jax
 import numpy as np
 
 from metaprior.inputs import Projection
@@ -30,26 +32,26 @@ from metaprior.version import __version__
 FORMAT = 2
 #: Files of format 1 do not say which version wrote them: there was one.
 FIRST_VERSION = "0.1.0"
-#: What a plain thing can be, besides null, a whole number, a text and an object of this library.
-KINDS = (
-    "activation",
-    "array",
-    "dict",
-    "estimator",
-    "float",
-    "list",
-    "random_state",
-    "range",
-    "scalar",
-    "texts",
-    "tuple",
-)
 #: Parameters that only training needs and that have no plain form: left out, with a warning.
 ONLY_FOR_TRAINING = ("optimizer",)
 
 
 class UnsavableError(TypeError):
     """Something in the estimator has no plain form."""
+
+
+@runtime_checkable
+class Savable(Protocol):
+    """An object that is saved as its class, its parameters and a state of plain things: estimators and loops are."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters that the class is constructed with."""
+
+    def _saved_state(self) -> dict[str, Any]:
+        """Return what fitting has added."""
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take what `_saved_state` returned."""
 
 
 # --- to plain things ---------------------------------------------------------------
@@ -78,12 +80,12 @@ class _Writer:
             return {"scalar": self.array(np.asarray(value)[None])}
         if isinstance(value, float):
             return {"float": value.hex()}
-        if isinstance(value, np.ndarray) or hasattr(value, "__jax_array__") or type(value).__module__.startswith("jax"):
+        if isinstance(value, (np.ndarray, jax.Array)):
             return self.array(np.asarray(value))
         return self.compound(value)
 
     def compound(self, value: Any) -> Any:
-        if hasattr(value, "_saved_state"):
+        if isinstance(value, Savable):
             return {"estimator": self.estimator(value)}
         if isinstance(value, range):
             return {"range": [value.start, value.stop, value.step]}
@@ -108,7 +110,7 @@ class _Writer:
             "your own has no plain form (take a named activation, or keep the estimator by pickle)."
         )
 
-    def estimator(self, value: Any) -> dict[str, Any]:
+    def estimator(self, value: Savable) -> dict[str, Any]:
         params = value.get_params(deep=False)
         for name in ONLY_FOR_TRAINING:
             if params.get(name) is not None:
@@ -126,7 +128,7 @@ class _Writer:
 
 
 def _fields(cls: type) -> list[str]:
-    return list(getattr(cls, "__dataclass_fields__", {}))
+    return [field.name for field in dataclasses.fields(cls)]
 
 
 #: Parts that files of earlier versions do not have, and what they are there.
@@ -162,6 +164,20 @@ class _Reader:
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
         self.arrays = arrays
+        #: How each kind of plain thing is read, from its content and, for texts, its type.
+        self.kinds: dict[str, Callable[[Any, Any], Any]] = {
+            "activation": self._activation,
+            "array": self._array,
+            "dict": self._dict,
+            "estimator": self._estimator,
+            "float": self._float,
+            "list": self._list,
+            "random_state": self._random_state,
+            "range": self._range,
+            "scalar": self._scalar,
+            "texts": self._texts,
+            "tuple": self._tuple,
+        }
 
     def value(self, plain: Any) -> Any:
         if plain is None or isinstance(plain, bool | int | str):
@@ -171,9 +187,9 @@ class _Reader:
         if "class" in plain:
             return self.instance(plain)
         ((kind, content),) = [(k, v) for k, v in plain.items() if k != "dtype"]
-        if kind not in KINDS:
+        if kind not in self.kinds:
             raise ValueError(f"unexpected kind {kind!r}")
-        return getattr(self, f"_{kind}")(content, plain.get("dtype"))
+        return self.kinds[kind](content, plain.get("dtype"))
 
     def instance(self, plain: dict[str, Any]) -> Any:
         cls = named_class(plain["class"])
@@ -184,12 +200,12 @@ class _Reader:
             fields = {**_later_fields(cls), **fields}
             if set(fields) != set(_fields(cls)):
                 raise ValueError(f"the parts of {cls.__name__} are {sorted(_fields(cls))}, not {sorted(fields)}")
-        made = object.__new__(cls)
+        made = object.__new__(cls)  # as a tree is rebuilt: no constructor runs
         for name, item in fields.items():
             object.__setattr__(made, name, item)
         return made
 
-    def _estimator(self, content: dict, _: Any = None) -> Any:
+    def _estimator(self, content: dict[str, Any], _: Any = None) -> Any:
         params, state = (self._dict(content[part], None) for part in ("params", "state"))
         return restore_estimator(content["class"], params, state)
 
@@ -199,29 +215,29 @@ class _Reader:
     def _array(self, content: str, _: Any) -> np.ndarray:
         return self.arrays[content]
 
-    def _texts(self, content: list, dtype: str) -> np.ndarray:
+    def _texts(self, content: list[Any], dtype: str) -> np.ndarray:
         if dtype != "object" and np.dtype(dtype).kind not in "US":
             raise ValueError(f"unexpected type {dtype!r} of texts")
         return np.array(content, dtype=object if dtype == "object" else dtype)
 
-    def _scalar(self, content: dict, _: Any) -> Any:
+    def _scalar(self, content: dict[str, Any], _: Any) -> Any:
         return self.value(content)[0]
 
     def _range(self, content: list[int], _: Any) -> range:
         return range(*content)
 
-    def _random_state(self, content: dict, _: Any) -> np.random.RandomState:
+    def _random_state(self, content: dict[str, Any], _: Any) -> np.random.RandomState:
         state = np.random.RandomState()
         state.set_state(tuple(self.value(content)))
         return state
 
-    def _tuple(self, content: list, _: Any) -> tuple:
+    def _tuple(self, content: list[Any], _: Any) -> tuple[Any, ...]:
         return tuple(self.value(item) for item in content)
 
-    def _list(self, content: list, _: Any) -> list:
+    def _list(self, content: list[Any], _: Any) -> list[Any]:
         return [self.value(item) for item in content]
 
-    def _dict(self, content: dict, _: Any) -> dict:
+    def _dict(self, content: dict[str, Any], _: Any) -> dict[str, Any]:
         return {key: self.value(item) for key, item in content.items()}
 
     def _activation(self, content: str, _: Any) -> Any:
@@ -252,7 +268,7 @@ def named_class(name: str) -> type:
         cls is Projection
         or issubclass(cls, eqx.Module)
         or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
-        or hasattr(cls, "get_params")
+        or issubclass(cls, Savable)
     )
     if not known or cls.__module__ != module:
         raise ValueError(f"{name!r} is no part of a model")
@@ -262,7 +278,7 @@ def named_class(name: str) -> type:
 # --- files ---------------------------------------------------------------------------
 
 
-def save(estimator: Any, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+def save(estimator: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a fitted estimator to a file; see `Estimator.save`."""
     target = Path(path)
     if target.exists() and not overwrite:
@@ -271,7 +287,7 @@ def save(estimator: Any, path: str | os.PathLike, *, overwrite: bool = False) ->
     _write(target, {"estimator": writer.estimator(estimator)}, writer.arrays)
 
 
-def load(path: str | os.PathLike) -> Any:
+def load(path: str | os.PathLike[str]) -> Any:
     """Return the estimator of a file: it predicts bit for bit what the saved one did.
 
     Parameters
@@ -288,7 +304,7 @@ def load(path: str | os.PathLike) -> Any:
         return _Reader(arrays)._estimator(content["estimator"])
 
 
-def save_state(path: str | os.PathLike, kind: str, state: dict[str, Any]) -> None:
+def save_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> None:
     """Write a state to a file, atomically and in place of the one that is there.
 
     Parameters
@@ -303,7 +319,7 @@ def save_state(path: str | os.PathLike, kind: str, state: dict[str, Any]) -> Non
     _write(Path(path), {"kind": kind, "state": writer.plain(state)}, writer.arrays)
 
 
-def load_state(path: str | os.PathLike, kind: str) -> dict[str, Any]:
+def load_state(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """Return the state that `save_state` wrote; reading runs no code of the file's."""
     source = Path(path)
     writer, content, arrays = _opened(source)
@@ -314,7 +330,7 @@ def load_state(path: str | os.PathLike, kind: str) -> dict[str, Any]:
         return _Reader(arrays).value(state)
 
 
-def origin(path: str | os.PathLike) -> dict[str, Any]:
+def origin(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the format of a file that can be loaded, and the version of the library that wrote it."""
     source = Path(path)
     return {"format": _format(_read(source)[0]), "written_by": _opened(source)[0]}

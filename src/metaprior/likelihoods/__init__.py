@@ -1,4 +1,4 @@
-"""Likelihoods: p(y | f), one a file."""
+"""Likelihoods: p(y | f), one per file."""
 
 from metaprior.likelihoods.base import Likelihood, OutputLikelihood
 from metaprior.likelihoods.bernoulli import Bernoulli

@@ -1,6 +1,6 @@
 """What a likelihood is: p(y | f), with its moments, its distribution function and its quadrature nodes.
 
-f has one column a function of the network; y one column an output (class labels are whole numbers in one column).
+f has one column per function of the network; y one column per output (class labels are whole numbers in one column).
 Everything a prediction needs follows: moments by mixing draws, quantiles by inverting the mixed distribution
 function, entropies by nodes y_r with weights w_r such that E[g(y) | f] = sum_r w_r g(y_r). Where nodes are few for
 the dimension, every draw of f turns them by another amount: their mean over draws is that of one fine lattice.
@@ -93,7 +93,7 @@ class Likelihood(eqx.Module):
 
 
 class OutputLikelihood(Likelihood):
-    """A likelihood with one distribution function, and as a rule one function, an output."""
+    """A likelihood with one distribution function, and as a rule one function, per output."""
 
     def num_outputs(self, f: Float[Array, "*b K"]) -> int:
         """Return how many outputs the functions make."""
@@ -101,7 +101,7 @@ class OutputLikelihood(Likelihood):
 
     @abc.abstractmethod
     def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
-        """Return P(Y <= y | f), an output at a time."""
+        """Return P(Y <= y | f), one output at a time."""
 
     @abc.abstractmethod
     def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*c K"]) -> Float[Array, "*d K"]:

@@ -1,4 +1,4 @@
-"""The categorical likelihood: class probabilities are the softmax of one function a class."""
+"""The categorical likelihood: class probabilities are the softmax of one function per class."""
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ class Categorical(Likelihood):
         return jnp.exp(self.log_probabilities(f))
 
     def variance(self, f: Float[Array, "*b K"]) -> Float[Array, "*b P"]:
-        """Return p (1 - p), a class at a time."""
+        """Return p (1 - p), one class at a time."""
         p = self.mean(f)
         return p * (1 - p)
 

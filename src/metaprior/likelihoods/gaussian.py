@@ -1,4 +1,4 @@
-"""The Gaussian likelihood: y = f + noise, one noise level an output, learned or fixed."""
+"""The Gaussian likelihood: y = f + noise, one noise level per output, learned or fixed."""
 
 import equinox as eqx
 import jax

@@ -1,4 +1,4 @@
-"""The Gaussian likelihood whose noise depends on the input: two functions an output, one says how noisy it is.
+"""The Gaussian likelihood whose noise depends on the input: two functions per output, one of them the noise level.
 
 noise(x)^2 = floor^2 + (level exp(gain g(x)))^2, with f and g of the same prior. The gain starts small and, like the
 level, is held at first: a network that may call everything noise learns no signal.

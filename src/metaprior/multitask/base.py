@@ -39,7 +39,7 @@ from metaprior.multitask.tasks import (
     started_alike,
     together,
 )
-from metaprior.predictive.draws import Predictive
+from metaprior.predictive import Predictive
 from metaprior.weights import MetaGP
 from metaprior.weights.multitask import MultiTask as SharedWeights
 from metaprior.weights.multitask import joined, split
@@ -221,7 +221,7 @@ class MultiTask(BaseEstimator, abc.ABC):
         """
         return self.estimator(task).sample_y(X, n_samples, random_state)
 
-    def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write all tasks to one file, which `metaprior.load` reads; no pickle.
 
         Parameters

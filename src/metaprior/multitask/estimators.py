@@ -77,11 +77,11 @@ class MultiTaskRegressor(RegressorMixin, MultiTask):
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     latent_dim: int = 2
     input_kernel: Kernel | str | None = None
-    weight_kernel: Kernel | str | tuple | None = None
+    weight_kernel: Kernel | str | tuple[Any, ...] | None = None
     weight_gp: str = "auto"
     local_layers: Sequence[int] | None = None
     mean_field_layers: Sequence[int] | None = None
@@ -166,11 +166,11 @@ class MultiTaskClassifier(ClassifierMixin, MultiTask):
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)
-    activation: str | Callable = "tanh"
+    activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     latent_dim: int = 2
     input_kernel: Kernel | str | None = None
-    weight_kernel: Kernel | str | tuple | None = None
+    weight_kernel: Kernel | str | tuple[Any, ...] | None = None
     weight_gp: str = "auto"
     local_layers: Sequence[int] | None = None
     mean_field_layers: Sequence[int] | None = None

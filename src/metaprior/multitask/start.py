@@ -16,7 +16,7 @@ OWN = "log_period"
 def private_start(fresh: Private, known: Sequence[Private]) -> Private:
     """Return the private parts of a new task, from its own starting values and those of known tasks."""
 
-    def chosen(path: tuple, own: Any, *others: Any) -> np.ndarray:
+    def chosen(path: tuple[Any, ...], own: Any, *others: Any) -> np.ndarray:
         return np.asarray(own) if getattr(path[-1], "name", None) == OWN else _mean(others)
 
     return jax.tree_util.tree_map_with_path(chosen, fresh, *known)

@@ -6,6 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+#: From pre-activations to activations, one number at a time.
+Activation = Callable[[Array], Array]
+
 
 # Plain functions of this module, so that a model that holds one pickles.
 def _identity(x: Array) -> Array:
@@ -52,7 +55,7 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def activation_named(activation: str | Callable) -> Callable[[Array], Array]:
+def activation_named(activation: str | Activation) -> Activation:
     """Return the function from its name, or the function itself."""
     if callable(activation):
         return activation
@@ -61,6 +64,6 @@ def activation_named(activation: str | Callable) -> Callable[[Array], Array]:
     raise ValueError(f"activation: expected a function or one of {sorted(_ACTIVATIONS)}; got {activation!r}.")
 
 
-def name_of_activation(function: Callable) -> str | None:
+def name_of_activation(function: Activation) -> str | None:
     """Return the name of one of the activations here, None for any other function."""
     return next((name for name, own in _ACTIVATIONS.items() if own is function), None)

@@ -1,7 +1,7 @@
 """What an architecture is: which units each weight joins, and how activations flow.
 
-A network is a pure function of its layers. It numbers its units, says for every layer of weights which units stand
-at its two ends (`WeightLayer`), and pushes activations through callables that it is handed. It knows nothing of where
+A network is a pure function of its layers. It numbers its units, says for every layer of weights which units it
+joins (`WeightLayer`), and pushes activations through callables that it is handed. It knows nothing of where
 weights come from; a convolution is one more file, with channels (and offsets) as units.
 """
 

@@ -1,12 +1,12 @@
 """Fully connected networks of any depth. Unit 0 of the paper, the bias unit, stands last in its layer here."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from metaprior.networks.activations import activation_named
+from metaprior.networks.activations import Activation, activation_named
 from metaprior.networks.base import Layer, Network, WeightLayer
 
 
@@ -14,9 +14,9 @@ class Dense(Network):
     """A fully connected network; every layer but the last has a bias unit with activation 1."""
 
     sizes: tuple[int, ...] = eqx.field(static=True)
-    activation: Callable[[Array], Array] = eqx.field(static=True)
+    activation: Activation = eqx.field(static=True)
 
-    def __init__(self, sizes: Sequence[int], activation: str | Callable = "tanh") -> None:
+    def __init__(self, sizes: Sequence[int], activation: str | Activation = "tanh") -> None:
         """Take the layer sizes from input to output, and the hidden activation."""
         self.sizes = tuple(int(s) for s in sizes)
         if len(self.sizes) < 2 or min(self.sizes) < 1:

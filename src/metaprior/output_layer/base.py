@@ -1,6 +1,6 @@
 """What a regime is: given a draw of everything below the output layer, the bound of the data and the posterior of f.
 
-Given the unit latents and the layers below, the network's outputs are a Gaussian process (`GP.output`). The
+Given the unit latents and the layers below, the network's outputs are a Gaussian process (`weight_gp.output`). The
 objective is then E_q(below)[log p(y | below)] - KL of what is drawn: never looser than a bound that draws the output
 weights from a posterior of their own. Each file beside this one is one way to the inner term, with the same parts in
 the same order: the bound of a batch, then the posterior given the draw.

@@ -1,4 +1,4 @@
-"""`exact`: log p(y | below) = log N(y; m, K + noise^2 I), with Gaussian noise. Cost (N K)^3 / 3 a draw.
+"""`exact`: log p(y | below) = log N(y; m, K + noise^2 I), with Gaussian noise. Cost (N K)^3 / 3 per draw.
 
 The posterior of the functions is that of GP regression. Rows that weigh nothing (padding) are cut out of the matrix.
 """

@@ -6,7 +6,7 @@ With Q = K_nm K_mm^-1 K_mn, A = L^-1 K_mn / noise and B = I + A A',
 
 which is tighter (Titsias 2025) than the trace tr(K - Q) / (2 noise^2) of Titsias (2009), at the same cost. It needs
 sums over rows: A A', A y, y'y and the last term. Rows go through in blocks, so memory is bounded for any number of
-them. Cost N M^2 + M^3 a draw (M counts rows times outputs).
+them. Cost N M^2 + M^3 per draw (M counts rows times outputs).
 """
 
 import equinox as eqx
@@ -124,7 +124,7 @@ def _of_block(
     # the root of a row's weight over the noise: 0 for padding
     level = by_output(jnp.sqrt(block.weight)[:, None] / noise_of(likelihood))
     scaled = (inverse_root @ gp.prior.covariance(at, rows)) * level
-    y = jnp.where(level > 0, by_output(block.y) - gp.prior.mean(rows).ravel(), 0) * level
+    y = jnp.where(level > 0, by_output(jnp.asarray(block.y)) - gp.prior.mean(rows).ravel(), 0) * level
     own = jnp.diagonal(gp.prior.own_covariance(rows), axis1=1, axis2=2)
     gap = jnp.maximum(by_output(own) * level**2 - jnp.sum(scaled**2, axis=0), 0)
     count = jnp.repeat(jnp.sum(block.weight)[None], num_outputs)

@@ -1,5 +1,6 @@
-"""Predictive distributions: what a fitted model says of new inputs, and how it is asked."""
+"""Predictive distributions: what a fitted model says about new inputs."""
 
-from metaprior.predictive.draws import Predictive
+from metaprior.predictive.base import Predictive
+from metaprior.predictive.protocol import PredictiveDistribution
 
-__all__ = ["Predictive"]
+__all__ = ["Predictive", "PredictiveDistribution"]

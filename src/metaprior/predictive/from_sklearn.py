@@ -1,13 +1,13 @@
-"""Answers: what any scikit-learn estimator says of new inputs, as a distribution that can be scored.
+"""The predictions of any scikit-learn estimator as a predictive distribution that can be scored.
 
-An estimator of this library answers for itself, through `predict_distribution`. A regressor whose `predict` gives
-standard deviations is taken at its word as a Gaussian, a classifier by its class probabilities. Pipelines and searches
-answer as the estimator at their end does.
+An estimator of this library has one of its own, `predict_distribution`. A regressor whose `predict` accepts
+`return_std=True` is taken to predict Gaussians, and a classifier predicts class probabilities. Pipelines and searches
+predict as the estimator at their end does.
 """
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 from scipy.special import entr, ndtr
@@ -15,15 +15,24 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 
-from metaprior.metrics import PredictiveDistribution
+from metaprior.predictive.protocol import PredictiveDistribution
 
-#: What fits the estimator it holds more than once, to keep the best.
+#: Estimators that fit the estimator they hold more than once, to keep the best.
 SEARCHES = (GridSearchCV, RandomizedSearchCV)
 #: From a fitted estimator and inputs to a distribution.
-Answer = Callable[[Any, Any], PredictiveDistribution]
+DistributionPredictor = Callable[[Any, Any], PredictiveDistribution]
 
 
-class GaussianAnswer:
+@runtime_checkable
+class PredictsDistribution(Protocol):
+    """An estimator with a predictive distribution of its own, as those of this library have."""
+
+    def predict_distribution(self, X: Any) -> PredictiveDistribution:
+        """Return the predictive distribution at the rows of X."""
+
+
+@final
+class GaussianMarginals:
     """Independent Gaussians, of which the means and the standard deviations are known, [N] or [N, outputs]."""
 
     is_classification = False
@@ -33,8 +42,13 @@ class GaussianAnswer:
         self.std = np.maximum(np.asarray(std, np.float64), np.finfo(np.float64).tiny)
 
     @property
+    def variance(self) -> np.ndarray:
+        """std^2."""
+        return self.std**2
+
+    @property
     def probabilities(self) -> np.ndarray:
-        """There are none."""
+        """Refuse: these are no classes."""
         raise AttributeError("probabilities: this is a regression; use mean and std.")
 
     @property
@@ -66,13 +80,19 @@ class GaussianAnswer:
         return values if values.ndim == 1 else np.sum(values, axis=1)
 
 
-class ClassAnswer:
+@final
+class ClassProbabilities:
     """Class probabilities, [N, C]."""
 
     is_classification = True
 
     def __init__(self, probabilities: np.ndarray) -> None:
         self.probabilities = self.mean = np.asarray(probabilities, np.float64)
+
+    @property
+    def variance(self) -> np.ndarray:
+        """The variance of being in a class, p (1 - p)."""
+        return self.probabilities * (1 - self.probabilities)
 
     @property
     def entropy(self) -> np.ndarray:
@@ -85,56 +105,59 @@ class ClassAnswer:
             return np.log(self.probabilities[np.arange(len(y)), np.asarray(y, int)])
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
-        """There is none."""
+        """Refuse: classes have none."""
         raise AttributeError("cdf: classes have no order; use probabilities.")
 
     def crps(self, y: np.ndarray) -> np.ndarray:
-        """There is none."""
+        """Refuse: classes have none."""
         raise AttributeError("crps: classes have no order; use log_prob.")
 
 
-def answer_of(name: str, estimator: Any) -> Answer:
-    """Return how an estimator, once fitted, is asked for a distribution; an error if it has none to give."""
+def distribution_predictor_of(name: str, estimator: Any) -> DistributionPredictor:
+    """Return how an estimator, once fitted, predicts a distribution; raise a TypeError if it cannot.
+
+    The attributes that are looked for are scikit-learn's own conventions.
+    """
     if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         hint = "; make an instance of it" if isinstance(estimator, type) else ""
         raise TypeError(f"{name}: expected a scikit-learn estimator; got {estimator!r}{hint}.")
     end = _end(estimator)
-    if hasattr(end, "predict_distribution"):
-        return own_answer
+    if isinstance(end, PredictsDistribution):
+        return predict_own_distribution
     if is_regressor(estimator) and "return_std" in inspect.signature(end.predict).parameters:
-        return _gaussian
+        return _predict_gaussian
     if is_classifier(estimator) and hasattr(end, "predict_proba"):
-        return _classes
+        return _predict_classes
     raise TypeError(
-        f"{name}: expected an estimator that says how sure it is, by predict_distribution, predict(return_std=True) or "
-        f"predict_proba; {type(end).__name__} has none of them."
+        f"{name}: expected an estimator that predicts its uncertainty, by predict_distribution, "
+        f"predict(return_std=True) or predict_proba; {type(end).__name__} has none of them."
     )
 
 
 def _end(estimator: Any) -> Any:
-    """Return the estimator that will answer: the last step of a pipeline, the one a search tries."""
+    """Return the estimator that predicts: the last step of a pipeline, the one a search tries."""
     if isinstance(estimator, Pipeline):
         return _end(estimator.steps[-1][1])
     return _end(estimator.estimator) if isinstance(estimator, SEARCHES) else estimator
 
 
 def _at_end(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the fitted estimator that answers, and the inputs as they reach it."""
+    """Return the fitted estimator that predicts, and the inputs as they reach it."""
     if isinstance(model, Pipeline):
         return _at_end(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
     return _at_end(model.best_estimator_, X) if isinstance(model, SEARCHES) else (model, X)
 
 
-def own_answer(model: Any, X: Any) -> PredictiveDistribution:
-    """Return what an estimator of this library, or one at the end of a pipeline, says for itself."""
+def predict_own_distribution(model: Any, X: Any) -> PredictiveDistribution:
+    """Return the distribution that the estimator, or the one at the end of a pipeline, predicts itself."""
     end, X = _at_end(model, X)
     return end.predict_distribution(X)
 
 
-def _gaussian(model: Any, X: Any) -> PredictiveDistribution:
+def _predict_gaussian(model: Any, X: Any) -> PredictiveDistribution:
     end, X = _at_end(model, X)
-    return GaussianAnswer(*end.predict(X, return_std=True))
+    return GaussianMarginals(*end.predict(X, return_std=True))
 
 
-def _classes(model: Any, X: Any) -> PredictiveDistribution:
-    return ClassAnswer(model.predict_proba(X))
+def _predict_classes(model: Any, X: Any) -> PredictiveDistribution:
+    return ClassProbabilities(model.predict_proba(X))

@@ -1,68 +1,227 @@
-"""Several models in one answer: the mixture of their predictive distributions.
+"""Predictive distributions that are mixtures over draws of functions.
 
-A variational posterior sits in one of many modes; fits from different seeds sit in different ones, and their mixture
-knows more of what it does not know. Models with different kernels may be mixed as well: each draw counts the same.
+Given drawn functions, y follows the likelihood of each, and the predictive distribution mixes them with equal weights
+(`DrawsPredictive`). Where the functions are Gaussian given what was drawn, as with an integrated output layer and
+Gaussian noise, y is a mixture of few Gaussians (`GaussianMixturePredictive`).
+
+`mixture_of` joins the distributions of several models. A variational posterior sits in one of many modes; fits from
+different seeds sit in different ones, and their mixture knows more of what it does not know. Models with different
+kernels may be mixed as well: each draw counts the same.
 """
 
-from collections.abc import Iterator, Sequence
+import abc
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import final
 
-import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
+from scipy.special import logsumexp, ndtri
+from scipy.stats import qmc
 
-from metaprior.likelihoods import Likelihood
-from metaprior.predictive.draws import FunctionDraws, Predictive
-from metaprior.predictive.integrated import GaussianMixture, IntegratedDraws
+from metaprior.compilation import as_float64, in_float64
+from metaprior.likelihoods import Categorical, Gaussian, OutputLikelihood
+from metaprior.predictive import reductions
+from metaprior.predictive.base import Entropies, Moments, Predictive
+from metaprior.predictive.draws import FunctionDraws, JoinedDraws
+from metaprior.predictive.reductions import ComponentChunk, reduce_chunks
+
+#: Nodes of every component that the entropy of several outputs is the mean over.
+NUM_NODES = 16
 
 
-class JoinedDraws(FunctionDraws):
-    """The draws of several models at the same rows, one model's after the other's."""
+class MixturePredictive(Predictive):
+    """A predictive distribution that mixes likelihoods, or Gaussians, over draws of functions.
 
-    def __init__(self, parts: Sequence[FunctionDraws]) -> None:
-        """Take draws at the same rows; nothing is computed yet."""
-        self.parts, self.x = list(parts), parts[0].x
-        self.num_draws, self.whole = sum(part.num_draws for part in parts), parts[0].whole
+    Parameters
+    ----------
+    draws : FunctionDraws
+        The functions that are mixed, and the likelihood p(y | f) of each, in standardised units.
+    offset, scale : array
+        y = offset + scale * (standardised y), one number per output.
+    flat : bool
+        Whether the targets were a vector.
+    """
+
+    def __init__(self, draws: FunctionDraws, offset: np.ndarray, scale: np.ndarray, *, flat: bool) -> None:
+        super().__init__(offset, scale, flat=flat)
+        self._draws, self._likelihood = draws, draws.likelihood
+
+    @abc.abstractmethod
+    def _components(self) -> Iterator[ComponentChunk]:
+        """Yield the components, one chunk of rows at a time."""
+
+    def __len__(self) -> int:
+        """Return the number of inputs."""
+        return len(self._draws.x)
 
     @property
-    def likelihood(self) -> Likelihood:
-        """The likelihood of every draw, [S, 1, ...]."""
-        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *[part.likelihood for part in self.parts])
+    def num_draws(self) -> int:
+        """How many functions `draws` and `sample` return."""
+        return self._draws.num_draws
 
-    def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield rows and everybody's draws."""
-        for together in zip(*[part.chunks() for part in self.parts], strict=True):
-            yield together[0][0], np.concatenate([f for _, f in together])
+    @property
+    def is_classification(self) -> bool:
+        """Whether the targets are classes."""
+        return isinstance(self._likelihood, Categorical)
 
-    def coherent(self) -> "JoinedDraws":
-        """Return everybody's functions, each drawn jointly over the rows."""
-        return JoinedDraws([part.coherent() for part in self.parts])
+    def mixture_with(self, others: Sequence["MixturePredictive"]) -> Predictive:
+        """Return the mixture of this distribution and others at the same inputs."""
+        for other in others:
+            self._require_like(other)
+        joined = JoinedDraws([part._draws for part in (self, *others)])
+        return predictive_of(joined, self._offset, self._scale, flat=self._flat)
+
+    def _require_like(self, other: "MixturePredictive") -> None:
+        same = {
+            "inputs": len(self) == len(other),
+            "likelihood": type(self._likelihood) is type(other._likelihood)
+            and self._draws.has_gaussians == other._draws.has_gaussians,
+            "units of the targets": np.array_equal(self._offset, other._offset)
+            and np.array_equal(self._scale, other._scale),
+        }
+        wrong = [name for name, holds in same.items() if not holds]
+        if wrong:
+            raise ValueError(
+                f"mixture_of: expected distributions with the same {', '.join(same)}; the {', '.join(wrong)} differ. "
+                "Fit all models to the same data, with one likelihood, and predict the same rows with each."
+            )
+
+    def _reduce(self, reduction: Callable[..., Array | tuple[Array, ...]], *per_row: np.ndarray) -> list[np.ndarray]:
+        return reduce_chunks(self._components(), self._draws.chunk_rows, reduction, *per_row)
+
+    def _standard_quantile(self, level: float) -> np.ndarray:
+        return self._reduce(partial(reductions.quantile, level=np.asarray(level)))[0]
+
+    def _standard_cdf(self, y: np.ndarray) -> np.ndarray:
+        return self._reduce(reductions.cdf, y)[0]
+
+    def _standard_crps(self, y: np.ndarray) -> np.ndarray:
+        return self._reduce(reductions.crps, y)[0]
+
+    def _standard_draws(self) -> np.ndarray:
+        parts = []
+        for _, f in self._draws.coherent().chunks():
+            with in_float64():
+                parts.append(np.asarray(as_float64(self._likelihood).mean(jnp.asarray(f))))
+        return np.concatenate(parts, axis=1)
+
+    def _standard_sample(self, rng: np.random.Generator) -> np.ndarray:
+        return np.concatenate([self._observed(f, rng) for _, f in self._draws.coherent().chunks()], axis=1)
+
+    def _observed(self, f: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return one observation of every function at a chunk of rows."""
+        with in_float64():
+            likelihood, values = as_float64(self._likelihood), jnp.asarray(f)
+            if isinstance(likelihood, OutputLikelihood):
+                uniform = rng.uniform(1e-12, 1 - 1e-12, (*f.shape[:-1], likelihood.num_outputs(values)))
+                return np.asarray(likelihood.from_uniform(values, jnp.asarray(uniform)))
+            p = np.asarray(likelihood.mean(values))
+            below = np.cumsum(p, axis=-1) < rng.uniform(size=(*p.shape[:-1], 1))
+            return np.sum(below, axis=-1, keepdims=True).astype(np.float64)
 
 
-class JoinedPosteriors(JoinedDraws):
-    """The same for models with an integrated output layer and Gaussian noise."""
+@final
+class DrawsPredictive(MixturePredictive):
+    """The predictive distribution that mixes the likelihoods of drawn functions."""
 
-    parts: list[IntegratedDraws]  # type: ignore[assignment]
+    def _components(self) -> Iterator[ComponentChunk]:
+        for rows, f in self._draws.chunks():
+            yield ComponentChunk(rows, self._likelihood, f)
 
-    def components(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield rows and everybody's means, variances and noise."""
-        for together in zip(*[part.components() for part in self.parts], strict=True):
-            rows, *_ = together[0]
-            yield rows, *(np.concatenate([own[k] for own in together]) for k in (1, 2, 3))
+    def _standard_moments(self) -> Moments:
+        return Moments(*self._reduce(reductions.moments))
 
-    def joint_components(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
-        """Yield the same with the covariance of the outputs in place of their variances."""
-        for together in zip(*[part.joint_components() for part in self.parts], strict=True):
-            rows, *_ = together[0]
-            yield rows, *(np.concatenate([own[k] for own in together]) for k in (1, 2, 3))
+    def _standard_entropies(self) -> Entropies:
+        return Entropies(*self._reduce(reductions.entropies))
+
+    def _standard_log_prob(self, y: np.ndarray) -> np.ndarray:
+        return self._reduce(reductions.log_prob, y)[0]
 
 
-def mixed(predictives: Sequence[Predictive]) -> Predictive:
+@final
+class GaussianMixturePredictive(MixturePredictive):
+    """The predictive distribution where y is Gaussian at each row, given what was drawn: a mixture of Gaussians.
+
+    Functions are drawn for `draws` and `sample` alone; all else follows from the moments of the Gaussians.
+    """
+
+    def _components(self) -> Iterator[ComponentChunk]:
+        for chunk in self._draws.gaussians():
+            yield ComponentChunk(chunk.rows, Gaussian(0.5 * np.log(chunk.variance + chunk.noise**2)), chunk.mean)
+
+    def _joint(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Yield rows, and for every component the mean and the covariance of y, noise and all."""
+        for rows, mean, covariance, noise in self._draws.gaussians():
+            yield rows, mean, covariance + noise[..., None] ** 2 * np.eye(noise.shape[-1])
+
+    @property
+    def _has_one_output(self) -> bool:
+        return len(self._scale) == 1
+
+    def _noise(self) -> np.ndarray:
+        """Return the observation noise of every function, [S, K]."""
+        assert isinstance(self._likelihood, Gaussian)
+        return np.exp(np.asarray(self._likelihood.log_noise, np.float64))[:, 0]
+
+    def _standard_moments(self) -> Moments:
+        mean, between, within = self._reduce(reductions.gaussian_moments)
+        noise = np.broadcast_to(np.mean(self._noise() ** 2, axis=0), mean.shape)
+        return Moments(mean, between + np.maximum(within - noise, 0), noise)
+
+    def _standard_log_prob(self, y: np.ndarray) -> np.ndarray:
+        if self._has_one_output:
+            return self._reduce(reductions.log_prob, y)[0]
+        parts = [_log_density(mean, covariance, y[None, rows])[0] for rows, mean, covariance in self._joint()]
+        return np.concatenate(parts)
+
+    def _standard_entropies(self) -> Entropies:
+        total = self._reduce(reductions.entropies)[0] if self._has_one_output else self._joint_entropy()
+        # H[y | f] = log(2 pi e noise^2) / 2, summed over outputs
+        given = np.sum(0.5 * np.log(2 * np.pi * np.e) + np.mean(np.log(self._noise()), axis=0))
+        return Entropies(total, np.full_like(total, given))
+
+    def _joint_entropy(self) -> np.ndarray:
+        """Return H[y] of several outputs: -E log p(y) over nodes of every component."""
+        nodes = ndtri(qmc.Sobol(len(self._scale), scramble=True, seed=0).random(NUM_NODES))
+        parts = []
+        for _, mean, covariance in self._joint():
+            factor = np.linalg.cholesky(covariance)
+            y = mean + np.einsum("sbkl,rl->rsbk", factor, nodes)
+            flat = y.reshape(-1, *mean.shape[1:])
+            parts.append(-np.mean(_log_density(mean, covariance, flat), axis=0))
+        return np.concatenate(parts)
+
+
+def _log_density(mean: np.ndarray, covariance: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return log (1/S) sum_s N(y; mean_s, covariance_s) for values y [R, B, K], means [S, B, K]: [R, B]."""
+    factor = np.linalg.cholesky(covariance)
+    inverse = np.linalg.inv(factor)
+    constant = np.sum(np.log(np.diagonal(factor, axis1=2, axis2=3)), axis=-1) + 0.5 * mean.shape[-1] * np.log(2 * np.pi)
+    each = np.stack(
+        [
+            -0.5 * np.sum(np.einsum("bkl,rbl->rbk", inverse[s], y - mean[s]) ** 2, axis=-1) - constant[s]
+            for s in range(len(mean))
+        ]
+    )
+    return logsumexp(each, axis=0) - np.log(len(mean))
+
+
+def predictive_of(draws: FunctionDraws, offset: np.ndarray, scale: np.ndarray, *, flat: bool) -> Predictive:
+    """Return the predictive distribution, in the units of the data, of a model whose functions are given."""
+    form = GaussianMixturePredictive if draws.has_gaussians else DrawsPredictive
+    return form(draws, offset, scale, flat=flat)
+
+
+def mixture_of(predictives: Sequence[Predictive]) -> Predictive:
     """Return the mixture of predictive distributions at the same inputs, each function draw with the same weight.
 
     Parameters
     ----------
     predictives : sequence of Predictive
-        Answers of `predict_distribution` at the same X, from models that were fitted to the same data and mix draws (an
-        exact GP does not).
+        What `predict_distribution` returned at the same X, from models that were fitted to the same data and mix draws
+        (an exact GP does not).
 
     Returns
     -------
@@ -72,36 +231,16 @@ def mixed(predictives: Sequence[Predictive]) -> Predictive:
     --------
     >>> import numpy as np
     >>> from metaprior import MetaGPRegressor
-    >>> from metaprior.predictive.mixture import mixed
+    >>> from metaprior.predictive.mixture import mixture_of
     >>> X, y = np.linspace(0, 1, 20)[:, None], np.linspace(0, 1, 20) ** 2
     >>> models = [MetaGPRegressor((5,), max_iter=20, random_state=seed).fit(X, y) for seed in range(2)]
-    >>> mixed([model.predict_distribution(X) for model in models]).num_draws
+    >>> mixture_of([model.predict_distribution(X) for model in models]).num_draws
     256
     """
-    parts = list(predictives)
-    if not parts or any(type(part) not in (Predictive, GaussianMixture) for part in parts):
+    parts = [part for part in predictives if isinstance(part, MixturePredictive)]
+    if not parts or len(parts) < len(predictives):
         raise ValueError(
-            "mixed: expected predictive distributions that mix function draws, one at least; "
-            f"got {[type(part).__name__ for part in parts]}."
+            "mixture_of: expected at least one predictive distribution, and only such as mix function draws; got "
+            f"{[type(part).__name__ for part in predictives]}."
         )
-    first = parts[0]
-    for part in parts[1:]:
-        _check_like(first, part)
-    join = JoinedPosteriors if type(first) is GaussianMixture else JoinedDraws
-    return type(first)(join([p._draws for p in parts]), first._offset, first._scale, flat=first._flat)
-
-
-def _check_like(first: Predictive, other: Predictive) -> None:
-    """Refuse what cannot be mixed with the first."""
-    same = {
-        "inputs": len(first) == len(other),
-        "likelihood": type(first._likelihood) is type(other._likelihood) and type(first) is type(other),
-        "units of the targets": np.array_equal(first._offset, other._offset)
-        and np.array_equal(first._scale, other._scale),
-    }
-    wrong = [name for name, holds in same.items() if not holds]
-    if wrong:
-        raise ValueError(
-            f"mixed: expected distributions with the same {', '.join(same)}; the {', '.join(wrong)} differ. Fit all "
-            "models to the same data, with one likelihood, and ask them about the same rows."
-        )
+    return parts[0].mixture_with(parts[1:])

@@ -19,7 +19,7 @@ from metaprior.tables.target import CLASSIFICATION
 if TYPE_CHECKING:
     import pandas as pd
 
-    from metaprior.predictive.draws import Predictive
+    from metaprior.predictive import Predictive
 
 
 @dataclass(eq=False)
@@ -50,7 +50,7 @@ class TableModel:
     def _restore(self, state: dict[str, Any]) -> None:
         """Do nothing: there is no state beyond the parameters."""
 
-    def save(self, path: str | os.PathLike, *, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the estimator and the schema to one file, as `save` of an estimator does."""
         save(self, path, overwrite=overwrite)
 

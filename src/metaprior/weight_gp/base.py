@@ -31,7 +31,7 @@ AnySparseGP = SparseGP | Anchored | Placed
 
 
 class LayerLatents(NamedTuple):
-    """The latents at the two ends of one layer of weights; the bias unit stands last among the inputs.
+    """The latents of the input and output units of one layer of weights; the bias unit stands last among the inputs.
 
     The layer's weights are `scale[0]`, its biases `scale[1]` times what the GP says.
     """

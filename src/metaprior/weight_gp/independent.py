@@ -101,7 +101,7 @@ class IndependentDraw(ConditionalDraw):
     weight_layers: tuple[WeightLayer, ...] = eqx.field(static=True)
 
     def __init__(self, prior: GPContext, alpha: Array, precision: Array, layer_latents: Sequence[LayerLatents]) -> None:
-        """Keep the latents apart from the (static) wires."""
+        """Keep the latents apart from the (static) layers of weights."""
         self.prior, self.alpha, self.precision = prior, alpha, precision
         self.z_in, self.z_out = [e.z_in for e in layer_latents], [e.z_out for e in layer_latents]
         self.scales, self.weight_layers = [e.scale for e in layer_latents], tuple(e.weight_layer for e in layer_latents)
@@ -168,7 +168,7 @@ class IndependentDraw(ConditionalDraw):
 
 
 def row_normals(weight_layers: Sequence[WeightLayer]) -> int:
-    """Return how many normals a row needs: one an output unit and position."""
+    """Return how many normals a row needs: one per output unit and position."""
     return sum(w.positions * len(w.outputs) for w in weight_layers)
 
 

@@ -1,6 +1,6 @@
 """The output layer's weights given everything below: a Gaussian, and so a GP over the network's outputs.
 
-f_o(x) = sum_i s_i h_i(x) (f(z_i, z_o, x) + sigma_w noise_io) is linear in the output weights, which are Gaussian given
+f_o(x) = sum_i s_i h_i(x) (f(z_i, z_o, x) + sigma_w n_io) is linear in the output weights, which are Gaussian given
 the unit latents z. With phi = s h, the scaled activations of the last hidden layer (its bias unit among them),
 
     cov(f_o(x), f_o'(x')) = k_out(z_o, z_o') k_aux(x, x') phi(x)' K_in phi(x') + [o = o'] phi(x)' Sigma_w phi(x')
@@ -46,6 +46,12 @@ class KnownValues(NamedTuple):
     joined_in: Float[Array, "A A"]
     joined_out: Float[Array, "C C"]
     noise: Float[Array, " M"]
+
+    @property
+    def input_codes(self) -> Leaf:
+        """The codes' blocks for the input; only the values of a local GP have them."""
+        assert self.code_aux is not None
+        return self.code_aux
 
 
 class OutputPrior(eqx.Module):
@@ -134,7 +140,7 @@ class OutputPrior(eqx.Module):
         assert self.known is not None
         inner = rows.phi @ self.known.cross_in
         if self.kernel is not None:
-            inner = inner * self.kernel(rows.eps, self.known.code_aux)
+            inner = inner * self.kernel(rows.eps, self.known.input_codes)
         return inner
 
     def _explained(self, rows: OutputRows) -> Float[Array, "K B M"]:
@@ -162,7 +168,7 @@ class OutputPrior(eqx.Module):
 
         Exact for a global layer; for a local one the first two moments are exact for any number of features.
         """
-        spectral, grid, white, noise = take(normals, *self._draw_shapes(num_features, num_dims))
+        spectral, grid, white, own_normals = take(normals, *self._draw_shapes(num_features, num_dims))
         joined_in = self.gram_in if self.known is None else self.known.joined_in
         joined_out = self.gram_out if self.known is None else self.known.joined_out
         jitter = jnp.asarray(self.jitter, normals.dtype)
@@ -171,11 +177,11 @@ class OutputPrior(eqx.Module):
         num_in, num_out = self.gram_in.shape[0], self.num_outputs
         update = None
         if self.known is not None:
-            m = np.arange(len(noise))
+            m = np.arange(len(own_normals))
             at_codes = values[:, num_in + m, num_out + m]
             if self.kernel is not None:
-                at_codes = at_codes * self.kernel.features(self.known.code_aux, spectral).T
-            drawn = jnp.sum(at_codes, axis=0) + self.known.noise * noise
+                at_codes = at_codes * self.kernel.features(self.known.input_codes, spectral).T
+            drawn = jnp.sum(at_codes, axis=0) + self.known.noise * own_normals
             update = -(self.known.inverse_root.T @ (self.known.inverse_root @ drawn))
         own = self.std_in[:, None] * white * jnp.sqrt(self._variance_out)
         values = values[:, :num_in, :num_out]

@@ -8,7 +8,7 @@ I J (M + F) + B I J; the cheaper is taken by its count of operations.
 The draw is a function of x. With fresh frequencies in every draw the first two moments are exact for any F.
 
 The weight noise is white over units: delta_ik = E[cos(w (i - k))] for whole numbers and w uniform on the circle, so
-it has features as well, and they cost two numbers each instead of one a weight.
+it has features as well, and they cost two numbers each instead of one per weight.
 """
 
 from collections.abc import Sequence
@@ -151,7 +151,7 @@ def _columns(kernel: Kernel, parts: Sequence[Array], codes: Leaf, normals: Array
 def _white(
     layer_latents: Sequence[LayerLatents], normals: Float[Array, "4 F"], weight_noise: WeightNoise
 ) -> tuple[list[Array], list[Array]]:
-    """Return, for every layer's two ends, features of the white kernel over unit numbers times the units' std.
+    """Return the features of the white kernel over unit numbers, times the std of the units of every layer.
 
     One cosine for all of them: each costs compile time.
     """

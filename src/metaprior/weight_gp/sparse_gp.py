@@ -34,9 +34,10 @@ class SparseGP(Whitened):
 
         The local model, whose biases reach the output directly, starts nearer to zero, or it learns needless detours.
         """
-        n_inducing = codes[0].shape[0]
-        mean = np.asarray((1.0 if codes[2] is None else 0.3) * rng.standard_normal(n_inducing))
-        return cls(*Whitened.start(mean), *kernels, *codes)
+        code_in, code_out, code_aux = codes
+        n_inducing = code_in.shape[0]
+        mean = np.asarray((1.0 if code_aux is None else 0.3) * rng.standard_normal(n_inducing))
+        return cls(*Whitened.start(mean), *kernels, code_in, code_out, code_aux)
 
     @property
     def input_codes(self) -> Leaf:

@@ -1,4 +1,4 @@
-"""sigma_w: the noise between the GP and a weight, w = f(code) + sigma_w(code) * noise.
+"""sigma_w: the noise between the GP and a weight, w = f(code) + sigma_w(code) n with n ~ N(0, 1).
 
 One value, or a function of the code (the heteroscedastic form of the paper's footnote): log sigma_w^2 is linear in
 the code, so that it stays a product over the two units and no computation needs the weights one by one.

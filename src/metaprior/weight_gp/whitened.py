@@ -32,11 +32,11 @@ class Whitened(eqx.Module):
     def factor(self) -> Float[Array, "M M"]:
         """T, lower triangular with a positive diagonal."""
         below = np.tril(np.ones(self.below_diagonal.shape, self.mean.dtype), -1)
-        return self.below_diagonal * below + jnp.diag(jnp.exp(self.log_diagonal))
+        return jnp.diag(jnp.exp(self.log_diagonal)) + self.below_diagonal * below
 
     def draw(self, normals: Float[Array, " M"]) -> Float[Array, " M"]:
         """Return v = m + T normals."""
-        return self.mean + self.factor @ normals
+        return self.factor @ normals + self.mean
 
     def kl(self) -> Float[Array, ""]:
         """Return KL[N(m, T T') || N(0, I)] = (|T|^2 + |m|^2 - M) / 2 - log |T|."""

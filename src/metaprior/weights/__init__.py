@@ -1,4 +1,4 @@
-"""Weight models: where the weights of a network come from, one a file, behind one small interface."""
+"""Weight models: where the weights of a network come from, one per file, behind one small interface."""
 
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
 from metaprior.weights.deep_kernel import DeepKernel

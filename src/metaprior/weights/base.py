@@ -80,6 +80,11 @@ class WeightModel(eqx.Module):
     def kl(self) -> dict[str, Float[Array, ""]]:
         """Return the KL from prior to posterior, one named part a group of variables."""
 
+    @property
+    def start_jitter(self) -> float:
+        """The relative jitter that its factorisations start from: 0 where nothing is factored."""
+        return 0.0
+
     def for_prediction(self) -> "WeightModel":
         """Return the model that predictions draw from: the same posterior, in the form that is coherent over rows."""
         return self

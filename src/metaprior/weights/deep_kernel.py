@@ -1,4 +1,4 @@
-"""Deep kernel learning: the hidden layers are point weights, the last layer is one sparse variational GP an output.
+"""Deep kernel learning: the hidden layers are point weights, the last layer is one sparse variational GP per output.
 
 f_k(x) ~ GP(0, s_k^2 kernel_k(h, h')) on the features h of the last hidden layer (on x itself where there is none),
 known through q(v) at M inducing points a GP, whitened as the GP over codes is:
@@ -97,7 +97,7 @@ class DeepKernel(WeightModel):
         return self.gps.log_scale.shape[0]
 
     def sizes(self) -> NormalCounts:
-        """One normal an output for every row."""
+        """One normal per output and row."""
         return NormalCounts(per_row=self.num_outputs)
 
     def prepared(self) -> "PreparedDeepKernel":

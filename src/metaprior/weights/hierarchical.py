@@ -4,7 +4,7 @@ z ~ N(0, I), v ~ N(0, I), e ~ N(0, I), hyper-parameters log-normal around their 
 w = s (L_w v + sigma_w e),  L_w L_w' = k_in(z_in, z_in) k_out(z_out, z_out) over the codes of all weights.
 In the local model the values of the GP at the data are a matrix, weights by rows, with a Kronecker covariance:
 F = L_w V L_a', L_a L_a' = k_aux(X, X); at other inputs F follows by the GP's conditional, drawn jointly over rows.
-No inducing codes, no approximation. Cost W^3 (and N^3) a step: small networks only.
+No inducing codes, no approximation. Cost W^3 (and N^3) per step: small networks only.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ class HierarchicalMetaGP(WeightModel):
 
     z: Float[Leaf, "U Dz"]
     values: Float[Leaf, "W _"]
-    noise: Float[Leaf, " W"]
+    noise_normals: Float[Leaf, " W"]
     kernel_in: Kernel
     kernel_out: Kernel
     input_kernel: Kernel | None
@@ -70,7 +70,7 @@ class HierarchicalMetaGP(WeightModel):
         return cls(
             z=rng.standard_normal((network.num_units, latent_dim)),
             values=rng.standard_normal((num_weights, 1 if input_kernel is None else len(inputs))),
-            noise=rng.standard_normal(num_weights),
+            noise_normals=rng.standard_normal(num_weights),
             kernel_in=kernel,
             kernel_out=kernel,
             input_kernel=input_kernel,
@@ -93,7 +93,7 @@ class HierarchicalMetaGP(WeightModel):
     def sizes(self) -> NormalCounts:
         """Nothing is drawn at the data; at other inputs, what the data leave open."""
         none = self.input_kernel is None or self.at_the_data
-        return NormalCounts(per_row=0 if none else self.noise.shape[-1])
+        return NormalCounts(per_row=0 if none else self.noise_normals.shape[-1])
 
     def for_prediction(self) -> "HierarchicalMetaGP":
         """Draw what the data leave open."""
@@ -112,7 +112,7 @@ class HierarchicalMetaGP(WeightModel):
         return PreparedHierarchical(self, factor, inverse, used)
 
     def _layer_latents(self, weight_layer: WeightLayer) -> tuple[Array, Array]:
-        """Return the latents at both ends of every weight of a layer."""
+        """Return the latents of the input unit and of the output unit of every weight of a layer."""
         rows, columns = np.meshgrid(weight_layer.inputs, weight_layer.outputs, indexing="ij")
         z = jnp.asarray(self.z)
         return z[rows.ravel()], z[columns.ravel()]
@@ -122,7 +122,7 @@ class HierarchicalMetaGP(WeightModel):
         moved = jax.tree.map(lambda now, centre: now - centre, self.hypers(), self.centres.value)
         return {
             "kl_z": -gaussian_log_density([self.z], 1.0),
-            "kl_v": -gaussian_log_density([self.values, self.noise], 1.0),
+            "kl_v": -gaussian_log_density([self.values, self.noise_normals], 1.0),
             "kl_hyper": -gaussian_log_density(jax.tree.leaves(moved), 1.0),
         }
 
@@ -164,23 +164,23 @@ class PreparedHierarchical(PreparedWeights):
     def draw(self, normals: StandardNormals) -> WeightDraw:
         """Return the weights; in the local model, as functions of the input."""
         model = self.model
-        shared = jnp.exp(model.log_weight_noise) * model.noise
+        shared = jnp.exp(model.log_weight_noise) * model.noise_normals
         if model.input_kernel is None:
             flat = model.scales() * (self.factor @ model.values[:, 0] + shared)
             return ExplicitDraw(model.by_layer(flat))
-        return LocalHierarchicalDraw(self, shared)
+        return LocalHierarchicalDraw(self, model.input_kernel, shared)
 
 
 class LocalHierarchicalDraw(WeightDraw):
     """Weights as values of a GP in the input, given its values at the data."""
 
     prepared: PreparedHierarchical
+    kernel: Kernel
     shared: Float[Array, " W"]
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return [B, I, J] a layer: the conditional mean, and what the data leave open by the rows' normals."""
-        prepared, model = self.prepared, self.prepared.model
-        kernel: Kernel = model.input_kernel  # type: ignore[assignment]
+        """Return [B, I, J] per layer: the conditional mean, and what the data leave open by the rows' normals."""
+        prepared, model, kernel = self.prepared, self.prepared.model, self.kernel
         cross = kernel(x, model.inputs.value) @ prepared.inverse.T  # [B, N]
         whitened = model.values @ cross.T
         if not model.at_the_data:

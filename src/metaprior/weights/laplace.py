@@ -24,7 +24,7 @@ Weights = tuple[Leaf, ...]
 
 
 class Curvature(eqx.Module):
-    """H in its eigenbasis: eigenvalues one a direction, and the way back from coefficients to weights."""
+    """H in its eigenbasis: one eigenvalue per direction, and the way back from coefficients to weights."""
 
     @abc.abstractmethod
     def eigenvalues(self) -> Float[Array, " W"]:
@@ -49,7 +49,7 @@ class DenseCurvature(Curvature):
 
     def weights(self, coefficients: Float[Array, " W"]) -> list[Array]:
         """Return zeros for the fixed layers, then the rest."""
-        free = take(self.vectors @ coefficients, *self.shapes)
+        free = take(jnp.matmul(self.vectors, coefficients), *self.shapes)
         return [*[jnp.zeros(shape, coefficients.dtype) for shape in self.fixed_shapes], *free]
 
 
@@ -64,13 +64,13 @@ class KroneckerCurvature(Curvature):
     def eigenvalues(self) -> Float[Array, " W"]:
         """Return the products of the factors' eigenvalues."""
         pairs = zip(self.input_values, self.output_values, strict=True)
-        return jnp.concatenate([jnp.outer(a, g).ravel() for a, g in pairs])
+        return jnp.concatenate([jnp.outer(a, jnp.asarray(g)).ravel() for a, g in pairs])
 
     def weights(self, coefficients: Float[Array, " W"]) -> list[Array]:
-        """Return U_A C U_G' a layer."""
+        """Return U_A C U_G' of every layer."""
         shapes = [(len(a), len(g)) for a, g in zip(self.input_values, self.output_values, strict=True)]
         parts = zip(self.input_vectors, take(coefficients, *shapes), self.output_vectors, strict=True)
-        return [u @ c @ v.T for u, c, v in parts]
+        return [jnp.asarray(u) @ c @ v.T for u, c, v in parts]
 
 
 class Laplace(WeightModel):
@@ -113,12 +113,12 @@ class LinearisedDraw(WeightDraw):
     change: list[Array]
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return the layers of the changed weights (not what `outputs` answers: that is linear in the change)."""
+        """Return the layers of the changed weights (not what `outputs` uses: that is linear in the change)."""
         return [product(w) for w in self.weights(x, rows)]
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
         """Return w."""
-        return [value + change for value, change in zip(self.values, self.change, strict=True)]
+        return [change + value for value, change in zip(self.values, self.change, strict=True)]
 
     def outputs(self, network: Network, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> Float[Array, "B K"]:
         """Return f(x; w*) + J(x) (w - w*)."""

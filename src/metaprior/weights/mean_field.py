@@ -41,7 +41,7 @@ class MeanField(WeightModel):
         return cls(means, tuple(np.full_like(m, np.log(INITIAL_STD)) for m in means), prior_scale)
 
     def sizes(self) -> NormalCounts:
-        """One normal a weight, or one an output unit for every row."""
+        """One normal per weight, or one per output unit and row."""
         if self.by_row:
             return NormalCounts(per_row=sum(m.shape[1] for m in self.means))
         return NormalCounts(weights=sum(int(np.prod(m.shape)) for m in self.means))

@@ -1,18 +1,19 @@
 """MetaGP and MetaGP-local: the weights of a network are values of a Gaussian process over their codes.
 
-w = s (f(code) + sigma_w noise), code = [z_in, z_out] or, where the layer is local, [z_in, z_out, eps(x)]; every layer
+w = s (f(code) + sigma_w n), code = [z_in, z_out] or, where the layer is local, [z_in, z_out, eps(x)]; every layer
 has a scale s for its weights, 1/sqrt(fan-in) at the start, and one for its biases: so the data can say, for instance,
 that only the input kernel and not the input itself carries the signal.
 
-One GP serves all layers (`GP="global"`) or each has its own (`"layer"`); local layers and others never share one,
-for their codes live in different spaces. One input kernel serves the network: separate ones drift apart and cost
-extrapolation.
+One GP serves all layers (`weight_gp="shared"`) or each has its own (`"per_layer"`). Local layers and others
+never share one, for their codes live in different spaces. One input kernel serves the network: separate ones drift
+apart and cost extrapolation.
 
 Where the output layer is integrated (`output`) its weights are not drawn; a draw gives their Gaussian prior instead,
 conditioned on the values of the same GP that were drawn below.
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -40,6 +41,8 @@ from metaprior.weight_gp import (
 )
 from metaprior.weight_gp.base import input_scales
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
+
+T = TypeVar("T")
 
 #: The least scale of a local output layer's weights, whose prior is log-uniform from there. The bias alone is the exact
 #: GP of the input kernel; the hidden units join it where the evidence gains more than the few nats that this costs.
@@ -80,7 +83,7 @@ class MetaGP(WeightModel):
         return self.input_kernel if self.local[group] else None
 
     def group_layers(self, group: int) -> list[WeightLayer]:
-        """Return the wires of the layers that share a GP."""
+        """Return the layers of weights that share a GP."""
         return [self.weight_layers[layer] for layer in self.groups[group]]
 
     def group_sizes(self, group: int) -> NormalCounts:
@@ -105,7 +108,7 @@ class MetaGP(WeightModel):
         return jnp.asarray(self.start_jitter, self.latents.mean.dtype)
 
     def prepared(self) -> "PreparedMetaGP":
-        """Factor every K_uu that does not depend on a draw. Cost M^3 a GP."""
+        """Factor every K_uu that does not depend on a draw. Cost M^3 per GP."""
         roots = [self._prepared_root(g, sparse_gp) for g, sparse_gp in enumerate(self.sparse_gps)]
         used = jnp.max(jnp.stack([jnp.zeros((), self.latents.mean.dtype), *[used for _, used in roots]]))
         return PreparedMetaGP(self, [root for root, _ in roots], used)
@@ -259,7 +262,7 @@ class MetaGPDraw(WeightDraw):
         starts = np.cumsum([0, *sizes])
         return [(eps, rows[:, a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)]
 
-    def _in_order(self, grouped: Sequence[Sequence]) -> list:
+    def _in_order(self, grouped: Sequence[Sequence[T]]) -> list[T]:
         order = [layer for group in self.model.groups for layer in group]
         flat = [item for group in grouped for item in group]
         return [flat[order.index(layer)] for layer in range(len(order))]

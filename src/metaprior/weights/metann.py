@@ -1,10 +1,10 @@
 """MetaNN (Karaletsos, Dayan, Ghahramani 2018): a small network maps the code of a weight to the weight.
 
-w_ij = s (mean(z_i, z_j) + std(z_i, z_j) noise), or, with implicit noise, w_ij = s mean(z_i, z_j, noise): the noise is
-one more input of the network and the weight's distribution may have any shape. q(z) is mean-field Gaussian; the
-mapping is a point estimate and the weight given its code keeps its prior, so the KL is that of z alone. As in MetaGP
-every layer has a scale s for its weights and one for its biases. The first layer of the mapping is a sum over the
-two units, so a layer of weights costs I J H.
+w_ij = s (mean(z_i, z_j) + std(z_i, z_j) n_ij) with n_ij ~ N(0, 1) or, if `implicit`, w_ij = s mean(z_i, z_j, n_ij): the
+normal is one more input of the small network, and the weight's distribution may have any shape. q(z) is mean-field
+Gaussian; the small network is a point estimate and the weight given its code keeps its prior, so the KL is that of z
+alone. As in MetaGP every layer has a scale s for its weights and one for its biases. The first layer of the small
+network is a sum over the two units, so a layer of weights costs I J H.
 """
 
 import equinox as eqx
@@ -21,7 +21,7 @@ from metaprior.weights.base import PreparedWeights, WeightModel
 from metaprior.weights.point import ExplicitDraw
 
 #: Standard deviation of a weight given its code at the start, relative to the layer's scale.
-INITIAL_NOISE = 0.02
+INITIAL_STD = 0.02
 
 
 class MetaNN(WeightModel):
@@ -30,7 +30,7 @@ class MetaNN(WeightModel):
     latents: UnitLatents
     from_input: Float[Leaf, "Dz H"]
     from_output: Float[Leaf, "Dz H"]
-    from_noise: Float[Leaf, " H"]
+    from_normals: Float[Leaf, " H"]
     hidden_bias: Float[Leaf, " H"]
     to_mean: Float[Leaf, " H"]
     to_log_std: Float[Leaf, " H"]
@@ -49,23 +49,23 @@ class MetaNN(WeightModel):
         *,
         implicit: bool = False,
     ) -> "MetaNN":
-        """Start from a random mapping whose weights have the usual spread."""
+        """Start from a random small network whose weights have the usual spread."""
         return cls(
             latents=UnitLatents.initial(network.num_units, latent_dim, rng),
             from_input=rng.standard_normal((latent_dim, num_hidden)),
             from_output=rng.standard_normal((latent_dim, num_hidden)),
-            from_noise=INITIAL_NOISE * rng.standard_normal(num_hidden),
+            from_normals=INITIAL_STD * rng.standard_normal(num_hidden),
             hidden_bias=rng.standard_normal(num_hidden),
             to_mean=1.5 * rng.standard_normal(num_hidden) / np.sqrt(num_hidden),
             to_log_std=np.zeros(num_hidden),
-            log_std=np.asarray(np.log(INITIAL_NOISE)),
+            log_std=np.asarray(np.log(INITIAL_STD)),
             log_scale=np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in network.weight_layers]),
             weight_layers=network.weight_layers,
             implicit=implicit,
         )
 
     def sizes(self) -> NormalCounts:
-        """Latents, and one normal a weight."""
+        """Latents, and one normal per weight."""
         return NormalCounts(latents=self.latents.num_normals, weights=sum(w.num_weights for w in self.weight_layers))
 
     def prepared(self) -> "PreparedMetaNN":
@@ -76,8 +76,8 @@ class MetaNN(WeightModel):
         """Return the part of z."""
         return {"kl_z": self.latents.kl()}
 
-    def layer_weights(self, layer: int, z: Float[Array, "U Dz"], noise: Float[Array, "I J"]) -> Float[Array, "I J"]:
-        """Return a layer's weights for given latents and noise."""
+    def layer_weights(self, layer: int, z: Float[Array, "U Dz"], normals: Float[Array, "I J"]) -> Float[Array, "I J"]:
+        """Return a layer's weights for given latents and normals."""
         weight_layer = self.weight_layers[layer]
         z_in, z_out = (
             z[weight_layer.inputs.start : weight_layer.inputs.stop],
@@ -85,11 +85,11 @@ class MetaNN(WeightModel):
         )
         before = (z_in @ self.from_input)[:, None] + (z_out @ self.from_output)[None] + self.hidden_bias
         if self.implicit:
-            before = before + noise[:, :, None] * self.from_noise
+            before = before + normals[:, :, None] * self.from_normals
         hidden = jnp.tanh(before)
         weights = hidden @ self.to_mean
         if not self.implicit:
-            weights = weights + jnp.exp(self.log_std + hidden @ self.to_log_std) * noise
+            weights = weights + jnp.exp(self.log_std + hidden @ self.to_log_std) * normals
         weight_scale, bias_scale = jnp.exp(self.log_scale[layer])
         return weights * jnp.full(weights.shape[0], weight_scale).at[-1].set(bias_scale)[:, None]
 
@@ -100,7 +100,7 @@ class PreparedMetaNN(PreparedWeights):
     model: MetaNN
 
     def draw(self, normals: StandardNormals) -> ExplicitDraw:
-        """Draw the latents and the noise of every weight."""
+        """Draw the latents and every weight given its code."""
         model = self.model
         z = model.latents.draw(normals.latents)
         own = take(normals.weights, *[(len(w.inputs), len(w.outputs)) for w in model.weight_layers])

@@ -8,6 +8,7 @@ sum: a GP's weights, and what every single weight has for itself.
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -19,6 +20,8 @@ from metaprior.random import NormalCounts, StandardNormals
 from metaprior.weight_gp import OutputPrior
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
 from metaprior.weights.metagp import MetaGP
+
+T = TypeVar("T")
 
 
 class Mixed(WeightModel):
@@ -50,8 +53,8 @@ class Mixed(WeightModel):
 
     @property
     def start_jitter(self) -> float:
-        """The relative jitter that its factorisations start from."""
-        return metagp_of(self).start_jitter
+        """The largest of the parts'."""
+        return max(part.start_jitter for part in self.parts)
 
     @property
     def couples_rows(self) -> bool:
@@ -73,15 +76,10 @@ class PreparedMixed(PreparedWeights):
     def draw(self, normals: StandardNormals) -> "MixedDraw":
         """Draw every part from its own share of the normals."""
         sizes = [part.sizes() for part in self.model.parts]
-        units, weights, spectral = (
-            _shares(numbers, [getattr(size, name) for size in sizes], axis=0)
-            for name, numbers in (
-                ("latents", normals.latents),
-                ("weights", normals.weights),
-                ("spectral", normals.spectral),
-            )
-        )
-        shares = [StandardNormals(*own, normals.rows) for own in zip(units, weights, spectral, strict=True)]
+        latents = _shares(normals.latents, [size.latents for size in sizes], axis=0)
+        weights = _shares(normals.weights, [size.weights for size in sizes], axis=0)
+        spectral = _shares(normals.spectral, [size.spectral for size in sizes], axis=0)
+        shares = [StandardNormals(*own, normals.rows) for own in zip(latents, weights, spectral, strict=True)]
         draws = [part.draw(own) for part, own in zip(self.parts, shares, strict=True)]
         return MixedDraw(self.model, draws)
 
@@ -123,10 +121,10 @@ class MixedDraw(WeightDraw):
         """Return the GP part's."""
         return self._with_output().aux_inputs(x)
 
-    def _in_order(self, of: Callable[[WeightDraw, Array], Sequence], rows: Array) -> list[list]:
+    def _in_order(self, of: Callable[[WeightDraw, Array], Sequence[T]], rows: Array) -> list[list[T]]:
         """Return, for every layer, what the parts that have it give."""
         own_rows = _shares(rows, [part.sizes().per_row for part in self.model.parts], axis=1)
-        found: dict[int, list] = {}
+        found: dict[int, list[T]] = {}
         for draw, layers, own in zip(self.draws, self.model.layers, own_rows, strict=True):
             for layer, given in zip(layers, of(draw, own), strict=True):
                 found.setdefault(layer, []).append(given)

@@ -2,7 +2,7 @@
 
 The unit latents q(z), the weights below q(u), the code kernels and the layers' scales are those of all tasks. A task's
 own are the input kernel with its projection V and the output layer's weight noise. Given a draw of z and u the tasks
-are independent Gaussian processes (`GP.output`), so the KL of what is shared counts once:
+are independent Gaussian processes (`weight_gp.output`), so the KL of what is shared counts once:
 
     ELBO = E_q(z, u)[sum_t log p(y_t | z, u, theta_t)] - KL[q(z)||p(z)] - E KL[q(u)||p(u | z)] - sum_t KL[q(V_t)||p(V)].
 
@@ -12,6 +12,7 @@ the number of tasks.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -37,9 +38,10 @@ class Private(eqx.Module):
     weight_noise: WeightNoise
 
 
-def _private_nodes(weights: MetaGP) -> list:
+def _private_nodes(weights: MetaGP) -> tuple[Any, Any, Any]:
+    # any: the places in a tree, where `tree_at` may look for other things than values
     assert weights.output is not None
-    return [weights.input_kernel, weights.input_map, weights.output.weight_noise]
+    return weights.input_kernel, weights.input_map, weights.output.weight_noise
 
 
 def _is_none(node: object) -> bool:
@@ -49,12 +51,12 @@ def _is_none(node: object) -> bool:
 def split(weights: MetaGP) -> tuple[MetaGP, Private]:
     """Return what tasks share, a MetaGP with holes in the places of the private parts, and these."""
     private = Private(*_private_nodes(weights))
-    return eqx.tree_at(_private_nodes, weights, [None, None, None], is_leaf=_is_none), private
+    return eqx.tree_at(_private_nodes, weights, (None, None, None), is_leaf=_is_none), private
 
 
 def joined(shared: MetaGP, private: Private) -> MetaGP:
     """Return the MetaGP of a task: the shared parts with the holes filled. The inverse of `split`."""
-    nodes = [private.input_kernel, private.input_map, private.weight_noise]
+    nodes = (private.input_kernel, private.input_map, private.weight_noise)
     return eqx.tree_at(_private_nodes, shared, nodes, is_leaf=_is_none)
 
 

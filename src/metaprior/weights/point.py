@@ -76,7 +76,7 @@ class PreparedPoint(PreparedWeights):
 class ExplicitDraw(WeightDraw):
     """Weights written out, the same for every input."""
 
-    values: list[Leaf]
+    values: Sequence[Leaf]
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
         """Return h -> h W, layer by layer."""

@@ -77,7 +77,7 @@ def initial_metagp(
     """Return a MetaGP for layers of a network, started from the inputs (standardised, [N, D])."""
     weight_layers = renumbered(weight_layers)
     num_units = max(units.stop for weight_layer in weight_layers for units in weight_layer[:2])
-    units = UnitLatents.initial(num_units, spec.latent_dim, rng)
+    latents = UnitLatents.initial(num_units, spec.latent_dim, rng)
     input_map = InputMap.identity()
     if spec.input_kernel is not None and spec.projection is not None:
         input_map = InputMap.initial(inputs.shape[1], spec.projection, rng)
@@ -85,11 +85,13 @@ def initial_metagp(
     groups, local = layer_groups(len(weight_layers), spec)
     aux = _projected(input_map, inputs)
     kernels = (spec.kernel_in.bound_to(spec.latent_dim), spec.kernel_out.bound_to(spec.latent_dim))
-    output, noise = None, WeightNoise.initial(spec.latent_dim, heteroscedastic=spec.heteroscedastic)
+    output, weight_noise = None, WeightNoise.initial(spec.latent_dim, heteroscedastic=spec.heteroscedastic)
     sparse_gps: tuple[SparseGP | Anchored, ...]
     if spec.integrated:
-        noise = WeightNoise.initial(spec.latent_dim, heteroscedastic=spec.heteroscedastic, std=INTEGRATED_NOISE)
-        groups, local, output = _without_output(len(weight_layers), groups, local, kernels, noise, spec.local_noise)
+        weight_noise = WeightNoise.initial(spec.latent_dim, heteroscedastic=spec.heteroscedastic, std=INTEGRATED_NOISE)
+        groups, local, output = _without_output(
+            len(weight_layers), groups, local, kernels, weight_noise, spec.local_noise
+        )
         shared = None if output.group is None else groups[output.group]
         sparse_gps = tuple(
             _anchored(
@@ -106,18 +108,20 @@ def initial_metagp(
         sparse_gps = tuple(
             SparseGP.initial(
                 kernels,
-                _inducing_codes(spec, units, [weight_layers[layer] for layer in group], aux if is_local else None, rng),
+                _inducing_codes(
+                    spec, latents, [weight_layers[layer] for layer in group], aux if is_local else None, rng
+                ),
                 rng,
             )
             for group, is_local in zip(groups, local, strict=True)
         )
     return MetaGP(
-        latents=units,
+        latents=latents,
         sparse_gps=sparse_gps,
         input_kernel=None if spec.input_kernel is None else spec.input_kernel.bound_to(aux_dim),
         input_map=input_map,
         log_scale=np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in weight_layers]),
-        weight_noise=noise,
+        weight_noise=weight_noise,
         weight_layers=weight_layers,
         groups=groups,
         local=local,
@@ -200,8 +204,8 @@ def initial_mixed(
 
 
 def renumbered(weight_layers: Sequence[WeightLayer]) -> tuple[WeightLayer, ...]:
-    """Return the wires with the units that they join numbered from 0, in the same order."""
-    place = {unit: n for n, unit in enumerate(sorted({u for w in weight_layers for ends in w[:2] for u in ends}))}
+    """Return the layers with the units that they join numbered from 0, in the same order."""
+    place = {unit: n for n, unit in enumerate(sorted({u for w in weight_layers for side in w[:2] for u in side}))}
 
     def moved(units: range) -> range:
         return range(place[units[0]], place[units[-1]] + 1)
@@ -223,7 +227,7 @@ def _projected(input_map: InputMap, inputs: np.ndarray) -> np.ndarray:
 
 def _inducing_codes(
     spec: MetaGPSpec,
-    units: UnitLatents,
+    latents: UnitLatents,
     weight_layers: list[WeightLayer],
     aux: np.ndarray | None,
     rng: np.random.Generator,
@@ -234,7 +238,7 @@ def _inducing_codes(
     way from the input kernel to the output, and one code in a thousand weights would never be chosen for it.
     """
     turn, rows_in, rows_out = _chosen_weights(spec.n_inducing, weight_layers, rng)
-    mean = np.asarray(units.mean)
+    mean = np.asarray(latents.mean)
     spread = 0.05 * rng.standard_normal((2, spec.n_inducing, spec.latent_dim))
     code_aux = None if aux is None else _spread_over_kinds(aux, turn, rng)
     return mean[rows_in] + spread[0], mean[rows_out] + spread[1], code_aux

@@ -19,7 +19,7 @@ MAX_BYTES = 2**30
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, NotImplementedError)
 
 
-def members(archive: str | os.PathLike) -> Iterator[tuple[PurePosixPath, bytes]]:
+def members(archive: str | os.PathLike[str]) -> Iterator[tuple[PurePosixPath, bytes]]:
     """Return name and content of every file in a zip or tar archive, one after the other.
 
     Raises
@@ -40,7 +40,7 @@ def members(archive: str | os.PathLike) -> Iterator[tuple[PurePosixPath, bytes]]
         raise DataError(f"{path}: the archive is damaged ({error}). Get another copy.") from error
 
 
-def unpack(archive: str | os.PathLike, folder: str | os.PathLike) -> Path:
+def unpack(archive: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
     """Unpack an archive into a new folder: all of it, or nothing where any member is refused (see `members`).
 
     Parameters

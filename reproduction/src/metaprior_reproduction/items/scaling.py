@@ -117,15 +117,22 @@ def _program(config: Config, model: str, shape: Shape, num_steps: int) -> tuple[
     x = rng.standard_normal((shape.batch, config["num_inputs"]))
     data = make_data(x, rng.integers(config["num_outputs"], size=(shape.batch, 1)))
     built = _model(config, model, shape, x)
-    optimiser, draws = steps.adam_for(built), StepConfig(shape.batch, 1)
+    optimizer, draws = steps.adam_for(built), StepConfig(shape.batch, 1)
     recipe = Recipe(*[np.asarray(v, np.float32) for v in Recipe(num_steps=steps.STEP_BLOCK, begins=0.8)])
-    state = steps.start_state(built, optimiser, np.float32)
-    arguments = (state, make_key(0), jax.device_put(data), recipe, np.float32(1), np.int32(num_steps))
+    state = steps.start_state(built, optimizer, np.float32)
+    arguments = (
+        state,
+        make_key(0),
+        jax.device_put(data),
+        recipe,
+        np.ones((), np.float32),
+        np.asarray(num_steps, np.int32),
+    )
     with compilation_cache():
-        compiled = steps.step_block.lower(*arguments, draws, optimiser, None).compile()
+        compiled = steps.step_block.lower(*arguments, draws, optimizer, None).compile()
 
     def call() -> None:
-        jax.block_until_ready(compiled(*arguments, draws, optimiser, None))
+        jax.block_until_ready(compiled(*arguments, draws, optimizer, None))
 
     call()
     return call, held_bytes(compiled.compiled)

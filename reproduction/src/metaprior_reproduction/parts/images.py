@@ -7,8 +7,8 @@ import numpy as np
 
 from metaprior import baselines, kernels
 from metaprior.estimators import MetaGPClassifier
-from metaprior.predictive.draws import Predictive
-from metaprior.predictive.mixture import mixed
+from metaprior.predictive import Predictive
+from metaprior.predictive.mixture import mixture_of
 from metaprior_reproduction import datasets
 from metaprior_reproduction.parts.item import Config
 from metaprior_reproduction.parts.methods import configured
@@ -49,7 +49,7 @@ class Mixture(NamedTuple):
 
     def predict_distribution(self, X: np.ndarray) -> Predictive:
         """Return the mixture of their answers."""
-        return mixed([member.predict_distribution(X) for member in self.members])
+        return mixture_of([member.predict_distribution(X) for member in self.members])
 
     def sample_y(self, X: np.ndarray, n_samples: int, random_state: int) -> np.ndarray:
         """Return draws of all of them, as many of each, [images, classes, draws]."""

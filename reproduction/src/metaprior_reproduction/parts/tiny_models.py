@@ -187,7 +187,7 @@ def sampled_part(tiny: Tiny, model: Model) -> tuple[Model, Model]:
     if tiny.whole:
         return split(model)
     held = jax.tree.map(lambda _: False, model)
-    moved = eqx.tree_at(lambda m: (m.weights.z, m.weights.values, m.weights.noise), held, (True, True, True))
+    moved = eqx.tree_at(lambda m: (m.weights.z, m.weights.values, m.weights.noise_normals), held, (True, True, True))
     return eqx.partition(model, moved)
 
 
@@ -208,18 +208,20 @@ def sampled(tiny: Tiny, truths: Sequence[Truth], settings: Settings, seed: int) 
 
 
 @compiled
-def _chains(positions: Model, rest: Model, batches: Batch, keys: Array, x_test: Array, settings: Settings) -> tuple:
+def _chains(
+    positions: Model, rest: Model, batches: Batch, keys: Array, x_test: Array, settings: Settings
+) -> tuple[Any, ...]:
     arrays, static = eqx.partition(rest, eqx.is_array)
     begin, step = nuts_kernel(static, settings)
 
-    def one(own: tuple[Model, Batch, Array]) -> tuple:
+    def one(own: tuple[Model, Batch, Array]) -> tuple[Any, ...]:
         position, batch, key = own
         args, (first, last) = (batch, arrays), jax.random.split(key)
 
-        def visit(state: Any, key: Array) -> tuple:
+        def visit(state: Any, key: Array) -> tuple[Any, ...]:
             state = step(state, args)
             model = eqx.combine(state.z, rest)
-            functions = _values(model, batch.x, key), _values(_predicting(model), x_test, key)
+            functions = _values(model, jnp.asarray(batch.x), key), _values(_predicting(model), x_test, key)
             return state, (*functions, _hypers(model), state.diverging, state.num_steps)
 
         state = jax.lax.fori_loop(0, settings.n_warmup, lambda _, s: step(s, args), begin(position, first, args))
@@ -289,7 +291,7 @@ def _is_known(model: Model) -> Model:
     weights: Any = model.weights
     known, noises = jax.tree.map(lambda _: False, model), 1 if weights.output is None else 2
 
-    def held(model: Any) -> list:
+    def held(model: Any) -> list[Any]:
         own = model.weights
         return [own.log_scale, own.weight_noise.log_std, *([own.output.weight_noise.log_std] if noises == 2 else [])]
 
@@ -313,8 +315,8 @@ def fitted(tiny: Tiny, truths: Sequence[Truth], conditional: str, fitting: Fitti
             _data(tiny, truths, np.float64 if integrated else np.float32),
             [make_key(int(rng.integers(2**31 - 1))) for rng in rngs],
             recipe=recipe._replace(**ALL_AT_ONCE) if integrated else recipe,
-            draws=StepConfig(num_latent=NUM_TRAIN_DRAWS),
-            optimiser=POSTERIOR_ONLY,
+            step_config=StepConfig(num_latent=NUM_TRAIN_DRAWS),
+            optimizer=POSTERIOR_ONLY,
         )
     with in_float64():
         stacked = _stacked([as_float64(fit.model) for fit in fits])

@@ -12,8 +12,7 @@ import numpy as np
 from metaprior.decisions.active.batch import Choice, greedy_classes, greedy_covariance, with_draws
 from metaprior.estimators.renamed import accepts_old_keywords
 from metaprior.io.renamed import LOOP_PARAMETERS
-from metaprior.metrics import PredictiveDistribution
-from metaprior.predictive.draws import Predictive
+from metaprior.predictive import Predictive, PredictiveDistribution
 
 #: One number per row, larger where an answer is more informative.
 Acquisition = Callable[[PredictiveDistribution], np.ndarray]
@@ -34,7 +33,7 @@ def variance(predictive: PredictiveDistribution) -> np.ndarray:
     elif predictive.is_classification:
         values = predictive.probabilities * (1 - predictive.probabilities)
     else:
-        values = predictive.std**2  # type: ignore[attr-defined]
+        values = predictive.variance
     return values.reshape(len(values), -1).sum(axis=1)
 
 

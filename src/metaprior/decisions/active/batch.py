@@ -14,8 +14,8 @@ from scipy.special import entr
 
 from metaprior.estimators.renamed import accepts_old_keywords
 from metaprior.io.renamed import LOOP_PARAMETERS
-from metaprior.metrics import PredictiveDistribution
-from metaprior.predictive.draws import CHUNK_ROWS, Predictive
+from metaprior.predictive import Predictive, PredictiveDistribution
+from metaprior.predictive.draws import CHUNK_ROWS
 
 #: Most sets of answers to a batch of classes that are followed: all of them up to here, a sample beyond.
 N_CONFIGURATIONS = 1024

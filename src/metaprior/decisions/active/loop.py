@@ -103,7 +103,7 @@ class PoolLoop(Loop[QueryLog]):
         warm_start: bool = True,
         warm_iter: int | None = None,
         random_state: int | None = None,
-        path: str | os.PathLike | None = None,
+        path: str | os.PathLike[str] | None = None,
     ) -> None:
         self.X = check_array(X, dtype=np.float64, input_name="X")
         for name, value in (("n_queries", n_queries), ("n_initial", n_initial)):
@@ -306,7 +306,7 @@ class PoolLoop(Loop[QueryLog]):
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike, estimator: Any = None, *, acquisition: str | Acquisition | None = None
+        cls, path: str | os.PathLike[str], estimator: Any = None, *, acquisition: str | Acquisition | None = None
     ) -> Self:
         """Return the loop of a file; it goes on where the saved one was, and saves to that file.
 

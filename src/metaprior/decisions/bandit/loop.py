@@ -124,7 +124,7 @@ class Bandit(Loop[Rounds]):
         refit_every: int = 50,
         warm_iter: int | None = WARM_ITER,
         random_state: int | None = None,
-        path: str | os.PathLike | None = None,
+        path: str | os.PathLike[str] | None = None,
     ) -> None:
         for name, value, lowest in [("n_arms", n_arms, 2), ("refit_every", refit_every, 1)]:
             expect(name, value, f"a whole number of at least {lowest}", is_whole(value) and value >= lowest)

@@ -15,8 +15,8 @@ from scipy.stats import norm
 from metaprior.decisions.optimise.box import Box
 from metaprior.decisions.optimise.functions import Criterion, DrawnFunctions, functions_of, improvement, lowest
 from metaprior.estimators.network_functions import is_network
-from metaprior.predictive.draws import Predictive
-from metaprior.predictive.from_sklearn import answer_of
+from metaprior.predictive import Predictive
+from metaprior.predictive.from_sklearn import distribution_predictor_of
 
 #: Candidates over the box and around the best known point, whose distances lie between these parts of the sides.
 NUM_SPREAD, NUM_AROUND = 1024, 256
@@ -169,7 +169,7 @@ def gaussian_improvement(mean: np.ndarray, std: np.ndarray, known: float) -> np.
 
 def _gaussian_improvement(situation: Situation) -> np.ndarray:
     """Return the point of the largest expected improvement over the lowest mean at the observed points."""
-    answer = answer_of("estimator", situation.model)
+    answer = distribution_predictor_of("estimator", situation.model)
     known = float(np.min(answer(situation.model, situation.observed).mean))
 
     def values(X: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.estimators.network_functions import is_network, network_draws, values_of
 from metaprior.model import Model
 from metaprior.output_layer import ConditionedGP
-from metaprior.predictive.draws import FunctionDraws, joint_functions
+from metaprior.predictive.draws import NetworkDraws, joint_functions
 from metaprior.predictive.integrated import IntegratedDraws, coherent_functions, first_of
 from metaprior.types import Leaf
 
@@ -63,7 +63,7 @@ class JointFunctions(DrawnFunctions):
 class NetworkFunctions(DrawnFunctions):
     """Functions drawn from a network."""
 
-    def _draws(self, X: np.ndarray) -> FunctionDraws:
+    def _draws(self, X: np.ndarray) -> NetworkDraws | IntegratedDraws:
         return network_draws(self.model, X, self.num_draws, np.array([self.seed, 2], np.uint32))
 
     def at(self, X: np.ndarray) -> np.ndarray:

@@ -126,7 +126,7 @@ class Optimiser(Loop[Evaluations]):
         warp: bool = True,
         warm_iter: int | None = WARM_ITER,
         random_state: int | None = None,
-        path: str | os.PathLike | None = None,
+        path: str | os.PathLike[str] | None = None,
     ) -> None:
         self.box = Box(bounds)
         expect("acquisition", acquisition, f"one of {tuple(ACQUISITIONS)}", acquisition in ACQUISITIONS)
@@ -302,7 +302,7 @@ def minimise(
     n_initial: int | None = None,
     warp: bool = True,
     random_state: int | None = None,
-    path: str | os.PathLike | None = None,
+    path: str | os.PathLike[str] | None = None,
     verbose: bool = False,
 ) -> Optimiser:
     """Look for the lowest value of a function on a box.
