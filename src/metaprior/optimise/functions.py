@@ -18,7 +18,7 @@ from metaprior.estimators.base import NetworkEstimator
 from metaprior.model import Model
 from metaprior.output_layer import ConditionedGP
 from metaprior.predictive.draws import NetworkDraws, joint_functions
-from metaprior.predictive.integrated import IntegratedDraws, coherent_functions, first_of
+from metaprior.predictive.integrated import CoherentDraws, coherent_functions, first_of
 from metaprior.types import Leaf
 
 #: What is minimised over x: from every draw's value [S, R] and lowest known value [S], a number a row.
@@ -42,7 +42,7 @@ class JointFunctions:
 class NetworkFunctions(JointFunctions):
     """Functions drawn from a network."""
 
-    def _draws(self, X: np.ndarray) -> NetworkDraws | IntegratedDraws:
+    def _draws(self, X: np.ndarray) -> NetworkDraws | CoherentDraws:
         return self.model._function_draws(X, self.num_draws, np.array([self.seed, 2], np.uint32), joint=True)
 
     def at(self, X: np.ndarray) -> np.ndarray:
@@ -62,7 +62,7 @@ class NetworkFunctions(JointFunctions):
         with in_float64():
             key = jax.random.wrap_key_data(jnp.asarray(draws.key), impl="threefry2x32")
             parts = key, jnp.asarray(draws.x), jnp.asarray((known - offset) / scale)
-            if isinstance(draws, IntegratedDraws):
+            if isinstance(draws, CoherentDraws):
                 first = first_of(draws.key)
                 values, gradients = _integrated_slopes(draws.posterior, *parts, first, self.num_draws, criterion)
             else:
