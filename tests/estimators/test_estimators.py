@@ -268,8 +268,8 @@ class Told(Exception):
 )
 @pytest.mark.parametrize("output_layer", ["drawn", "pseudo_observations"])
 def test_batch_size_is_that_of_the_steps(rows, batch_size, expected, output_layer, monkeypatch):
-    def look(model, data, key, *, draws, **_):
-        raise Told(draws.batch_size)
+    def look(model, data, key, *, step_config, **_):
+        raise Told(step_config.batch_size)
 
     monkeypatch.setattr(method, "train", look)
     with pytest.raises(Told) as told:

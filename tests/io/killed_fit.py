@@ -15,7 +15,6 @@ import numpy as np
 from metaprior import MetaGPClassifier, MetaGPRegressor
 from metaprior.baselines import EnsembleRegressor, HMCRegressor, LaplaceRegressor
 from metaprior.inference import nuts, programs
-from metaprior.io import saving
 
 KINDS = {
     "local": MetaGPRegressor((4,), input_kernel="rbf", n_inducing=6, max_iter=800, random_state=0),
@@ -40,7 +39,7 @@ def die_at(event: str, number: int) -> None:
             if counts["left"] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    make, replace, flush, finite = saving.tempfile.mkstemp, os.replace, os.fsync, programs.is_finite
+    make, replace, flush, finite = tempfile.mkstemp, os.replace, os.fsync, programs.is_finite
     advance = nuts._advance
     nuts._advance = lambda *a: (happened("transitions"), advance(*a))[1]
     tempfile.mkstemp = lambda *a, **k: (happened("before"), make(*a, **k))[1]

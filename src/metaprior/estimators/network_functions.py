@@ -8,7 +8,7 @@ from metaprior.estimators.base import Estimator
 from metaprior.estimators.fit import InputScaling
 from metaprior.estimators.method import NetworkMethod
 from metaprior.predictive.draws import FunctionDraws, NetworkDraws
-from metaprior.predictive.integrated import IntegratedDraws
+from metaprior.predictive.integrated import CoherentDraws
 
 
 def is_network(estimator: Any) -> bool:
@@ -16,14 +16,14 @@ def is_network(estimator: Any) -> bool:
     return isinstance(estimator, Estimator) and isinstance(estimator._method(), NetworkMethod)
 
 
-def network_draws(estimator: Any, X: np.ndarray, num_draws: int, key: np.ndarray) -> NetworkDraws | IntegratedDraws:
+def network_draws(estimator: Any, X: np.ndarray, num_draws: int, key: np.ndarray) -> NetworkDraws | CoherentDraws:
     """Return functions, fixed by a key, at rows in the units of the data."""
     method = estimator._method()
     if not isinstance(method, NetworkMethod):
         raise TypeError(f"expected an estimator that is a network of this library; got {type(estimator).__name__}.")
     scaling = InputScaling(estimator.x_offset_, estimator.x_scale_)
     drawn = method.joint_draws(estimator, scaling(X), num_draws, key)
-    assert isinstance(drawn, NetworkDraws | IntegratedDraws)
+    assert isinstance(drawn, NetworkDraws | CoherentDraws)
     return drawn
 
 

@@ -120,20 +120,25 @@ class CoherentDraws(FunctionDraws):
 
     def __init__(self, posterior: IntegratedDraws) -> None:
         """Take the posterior whose functions are drawn."""
-        self.integrated, self.x, self.num_draws = posterior, posterior.x, posterior.num_draws
+        self.model, self.key, self.num_draws, self.x = posterior.model, posterior.key, posterior.num_draws, posterior.x
+        self._integrated = posterior
+
+    @property
+    def posterior(self) -> ConditionedGP:
+        """What every draw of the layers below has learned, along a leading axis."""
+        return self._integrated.posterior
 
     @property
     def likelihood(self) -> Likelihood:
         """The likelihood of every function, [S, 1, ...]."""
-        return self.integrated.likelihood
+        return self._integrated.likelihood
 
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and the functions' values there, [S, rows, K]."""
-        posterior, seed = self.integrated.posterior, self.integrated.key
-        first = first_of(seed)
+        posterior, first = self.posterior, first_of(self.key)
         for rows, padded in padded_chunks(self.x, self.chunk_rows):
             with in_float64():
-                key = jax.random.wrap_key_data(jnp.asarray(seed), impl="threefry2x32")
+                key = jax.random.wrap_key_data(jnp.asarray(self.key), impl="threefry2x32")
                 f = np.asarray(_functions(posterior, key, jnp.asarray(padded), self.num_draws, first))
             yield rows, f[:, : rows.stop - rows.start]
 

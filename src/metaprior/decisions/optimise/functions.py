@@ -19,7 +19,7 @@ from metaprior.estimators.network_functions import is_network, network_draws, va
 from metaprior.model import Model
 from metaprior.output_layer import ConditionedGP
 from metaprior.predictive.draws import NetworkDraws, joint_functions
-from metaprior.predictive.integrated import IntegratedDraws, coherent_functions, first_of
+from metaprior.predictive.integrated import CoherentDraws, coherent_functions, first_of
 from metaprior.types import Leaf
 
 #: What is minimised over x: from every draw's value [S, R] and lowest known value [S] to one number per row.
@@ -63,7 +63,7 @@ class JointFunctions(DrawnFunctions):
 class NetworkFunctions(DrawnFunctions):
     """Functions drawn from a network."""
 
-    def _draws(self, X: np.ndarray) -> NetworkDraws | IntegratedDraws:
+    def _draws(self, X: np.ndarray) -> NetworkDraws | CoherentDraws:
         return network_draws(self.model, X, self.num_draws, np.array([self.seed, 2], np.uint32))
 
     def at(self, X: np.ndarray) -> np.ndarray:
@@ -83,7 +83,7 @@ class NetworkFunctions(DrawnFunctions):
         with in_float64():
             key = jax.random.wrap_key_data(jnp.asarray(draws.key), impl="threefry2x32")
             parts = key, jnp.asarray(draws.x), jnp.asarray((known - offset) / scale)
-            if isinstance(draws, IntegratedDraws):
+            if isinstance(draws, CoherentDraws):
                 first = first_of(draws.key)
                 values, gradients = _integrated_slopes(draws.posterior, *parts, first, self.num_draws, criterion)
             else:
