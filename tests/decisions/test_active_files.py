@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from decisions.active_pools import Distance, X, rng
 from metaprior.baselines import MAPRegressor
 from metaprior.decisions import PoolLoop
-from metaprior.io.saving import UnsavableError
+from metaprior.io.plain import UnsavableError
 
 pytestmark = pytest.mark.filterwarnings("ignore:the median distance", "ignore:.*close to the specified")
 

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from metaprior import MetaGPRegressor
 from metaprior.baselines import ExactGPRegressor, MAPRegressor
-from metaprior.io import saving
+from metaprior.io import atomic
 from metaprior.io.checkpoints import FILE, Checkpoint
 
 SCRIPT = Path(__file__).parent / "killed_fit.py"
@@ -122,7 +122,7 @@ def test_a_killed_run_that_holds_rows_out_ends_with_the_best_model_of_all(tmp_pa
 
 def test_checkpoints_come_every_so_many_steps(tmp_path, monkeypatch):
     sizes = []
-    write = saving.write_atomically
+    write = atomic.write_atomically
     monkeypatch.setattr("metaprior.io.checkpoints.write_atomically", lambda *a: (sizes.append(len(a[1])), write(*a)))
     small(max_iter=700).fit(X, Y, checkpoint=tmp_path, every=300)
     assert len(sizes) == 3  # after 300, 600, and at the end

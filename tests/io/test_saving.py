@@ -279,7 +279,7 @@ def test_a_file_that_is_not_understood_names_the_version_that_wrote_it(small, pa
     small.save(path)
     monkeypatch.undo()
     assert origin(path) == {"format": FORMAT, "written_by": "0.0.7"}
-    monkeypatch.setattr("metaprior.io.saving.named_class", lambda name: {}[name])  # all classes have gone
+    monkeypatch.setattr("metaprior.io.plain.named_class", lambda name: {}[name])  # all classes have gone
     with pytest.raises(ValueError, match=r"written by metaprior 0\.0\.7 .* load it with the version that wrote it"):
         metaprior.load(path)
 

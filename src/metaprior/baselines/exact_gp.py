@@ -218,11 +218,12 @@ class ExactGPRegressor(Regressor):
     def _method(self) -> ExactGPMethod:
         return ExactGPMethod(ExactGPConfig.of(self))
 
-    def _saved_state(self) -> dict[str, Any]:
+    def saved_state(self) -> dict[str, Any]:
         """Say the GPs by their hyper-parameters and data: given these, they are computed."""
-        state = super()._saved_state()
+        state = super().saved_state()
         return {**state, "gps_": [(gp.X_train_, gp.y_train_) for gp in state["gps_"]]}
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Compute the GPs again."""
         pairs = zip(state["_hypers"], state["gps_"], strict=True)
-        super()._restore({**state, "gps_": [conditioned(hypers, x, y) for hypers, (x, y) in pairs]})
+        super().restore_state({**state, "gps_": [conditioned(hypers, x, y) for hypers, (x, y) in pairs]})

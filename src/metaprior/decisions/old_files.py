@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from metaprior.io.saving import restore_estimator
+from metaprior.io.plain import restore_estimator
 
 Content = dict[str, Any]
 

@@ -18,8 +18,8 @@ from sklearn.base import clone, is_classifier
 from metaprior.estimators.base import Estimator
 from metaprior.estimators.checks import expect, is_whole, standard_units
 from metaprior.estimators.method import WARM_BEGINS
+from metaprior.io.plain import ONLY_FOR_TRAINING, UnsavableError
 from metaprior.io.renamed import present_name
-from metaprior.io.saving import ONLY_FOR_TRAINING, UnsavableError
 from metaprior.metrics import accuracy, rmse
 from metaprior.predictive import PredictiveDistribution
 from metaprior.predictive.from_sklearn import distribution_predictor_of, predict_own_distribution

@@ -118,12 +118,12 @@ class Estimator(BaseEstimator, abc.ABC):
         present = without_old_names(params)
         return super().set_params(**with_changed_kernels(self.get_params(deep=False), present))
 
-    def _saved_state(self) -> dict[str, Any]:
+    def saved_state(self) -> dict[str, Any]:
         """Return what fitting has added, in parts that can be saved."""
         return {name: value for name, value in vars(self).items() if name not in self.get_params(deep=False)}
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Take back what `_saved_state` gave."""
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Take back what `saved_state` gave."""
         self.__dict__.update(state)
 
     def _last_model(self) -> Model | None:

@@ -234,7 +234,7 @@ class MultiTask(BaseEstimator, abc.ABC):
         check_is_fitted(self)
         save(self, path, overwrite=overwrite)
 
-    def _saved_state(self) -> dict[str, Any]:
+    def saved_state(self) -> dict[str, Any]:
         """Return what fitting has added, in parts that can be saved."""
         parameters = self.get_params(deep=False)
         state = {name: value for name, value in vars(self).items() if name not in parameters}
@@ -242,8 +242,8 @@ class MultiTask(BaseEstimator, abc.ABC):
         # the keys of a file's dicts are text, names may be numbers: lists
         return {**state, "names": list(answering), "answering": list(answering.values())}
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Take back what `_saved_state` gave."""
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Take back what `saved_state` gave."""
         self.__dict__.update({name: value for name, value in state.items() if name not in ("names", "answering")})
         self.estimators_ = dict(zip(state["names"], state["answering"], strict=True))
 

@@ -87,7 +87,7 @@ def read_table(path: str | Path, form: CSVForm = USUAL_FORM, *, text: Collection
 
 def write_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = False) -> None:
     """Write a table atomically, as Parquet if the name ends in .parquet or .pq, and as CSV otherwise."""
-    from metaprior.io.saving import write_atomically
+    from metaprior.io.atomic import write_atomically
 
     target = Path(path)
     if target.exists() and not overwrite:

@@ -44,10 +44,11 @@ class TableModel:
         """Return the arguments of the constructor."""
         return {"estimator": self.estimator, "schema": self.schema, "summary": self.summary}
 
-    def _saved_state(self) -> dict[str, Any]:
+    def saved_state(self) -> dict[str, Any]:
+        """Return nothing: a table model is its parameters."""
         return {}
 
-    def _restore(self, state: dict[str, Any]) -> None:
+    def restore_state(self, state: dict[str, Any]) -> None:
         """Do nothing: there is no state beyond the parameters."""
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

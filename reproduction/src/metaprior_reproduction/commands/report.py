@@ -44,6 +44,6 @@ def run(args: argparse.Namespace) -> Result:
 
 
 def _write(target: Path, page: str) -> None:
-    from metaprior.io.saving import write_atomically
+    from metaprior.io.atomic import write_atomically
 
     write_atomically(target, page.encode())

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metaprior.io.saving import write_atomically
+from metaprior.io.atomic import write_atomically
 from metaprior_reproduction.frame.identity import differences, identity_of, plain, versions
 from metaprior_reproduction.parts.item import Config, Outcome, Run
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-from metaprior.io.saving import write_atomically
+from metaprior.io.atomic import write_atomically
 from metaprior_reproduction.frame.identity import plain
 from metaprior_reproduction.frame.store import Kept, Store, read_result
 from metaprior_reproduction.parts.item import Item, Results, Run, Verdict
