@@ -24,7 +24,7 @@ class DeepKernel(gpytorch.models.ApproximateGP):
         return gpytorch.distributions.MultivariateNormal(self.mean(features), self.kernel(features))
 
 
-def rival(x: torch.Tensor, y: torch.Tensor):
+def peer(x: torch.Tensor, y: torch.Tensor):
     """Return a program of STEPS steps of GPyTorch's DKL."""
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Linear(1, 50), torch.nn.Tanh(), torch.nn.Linear(50, 1))
@@ -52,7 +52,7 @@ def measure() -> Row:
     num_rows = int(data.num_rows)
     x, y = (torch.tensor(a[:num_rows]) for a in (data.x, data.y))
     programs = {
-        "GPyTorch": rival(x, y[:, 0]),
+        "GPyTorch": peer(x, y[:, 0]),
         "ours": training(metagp((1, 50, 1), data, gaussian(), activation="tanh"), data, STEPS, StepConfig(None, 4)),
     }
     times = {name: value / STEPS for name, value in alternating(programs, repeats=11).items()}

@@ -28,7 +28,7 @@ class MeanFieldLinear(nn.Module):
         return 0.5 * (torch.exp(2 * self.log_std) + self.mean**2 - 1 - 2 * self.log_std).sum()
 
 
-def rival(x: torch.Tensor, y: torch.Tensor):
+def peer(x: torch.Tensor, y: torch.Tensor):
     """Return a program of STEPS steps."""
     torch.manual_seed(0)
     layers = [MeanFieldLinear(a, b) for a, b in zip(SIZES[:-1], SIZES[1:], strict=True)]
@@ -52,7 +52,7 @@ def measure() -> Row:
     x, y = torch.tensor(data.x), torch.tensor(data.y[:, 0]).long()
     programs = {
         "ours": training(metagp(SIZES, data, projection_dims=2), data, STEPS, draws),
-        "PyTorch": rival(x, y),
+        "PyTorch": peer(x, y),
     }
     times = {name: value / STEPS for name, value in alternating(programs, repeats=11).items()}
     return Row(

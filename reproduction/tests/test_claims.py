@@ -80,7 +80,7 @@ def test_a_local_classifier_does_not_know_far_away_over_five_seeds():
 
 
 def five(estimator, **kwargs):
-    """Return a rival's scores with defaults, the mean over five seeds."""
+    """Return a peer's scores with defaults, the mean over five seeds."""
     return np.mean([scores_of(estimator(**kwargs, random_state=seed), seed) for seed in SEEDS], axis=0)
 
 

@@ -181,8 +181,8 @@ def test_weights_must_be_more_correlated_than_independent_ones_and_most_within_a
 
 
 def test_entropy_far_away_is_judged_for_the_local_model_and_its_rivals():
-    def found(local, rival):
-        numbers = {four_class.LOCAL: local, "DKL": rival}
+    def found(local, peer):
+        numbers = {four_class.LOCAL: local, "DKL": peer}
         return words(four_class, {m: {"ring_entropy": value, "accuracy": 0.9} for m, value in numbers.items()})
 
     assert found(0.97, 0.3) == ["agrees", "agrees"]

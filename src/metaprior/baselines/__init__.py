@@ -1,4 +1,4 @@
-"""Rivals behind the same interface: what a weight prior that is a Gaussian process has to beat. One method a file."""
+"""Other methods with the same interface, to compare a Gaussian-process weight prior with. One method per file."""
 
 from metaprior.baselines.dkl import DKLClassifier, DKLRegressor
 from metaprior.baselines.ensemble import EnsembleClassifier, EnsembleRegressor

@@ -23,119 +23,132 @@ from metaprior.weight_gp import Conditional
 class MetaGPRegressor(Regressor):
     """Regression by a neural network whose weight prior is a Gaussian process.
 
-    Inputs and targets are standardised inside, and everything given or answered is in the units of the data.
+    Inputs and targets are standardised internally. Everything you give, such as a period, and everything that is
+    returned is in the units of the data.
 
     Parameters
     ----------
     hidden_layer_sizes : sequence of int, default=(50,)
-        Units of the hidden layers.
+        The number of units in each hidden layer.
     activation : str or callable, default="tanh"
         "tanh", "relu", "logistic", "gelu", "silu", "elu", "softplus", "identity", or a JAX function.
     latent_dim : int, default=2
-        Size of each unit's latent vector.
+        The size of the latent vector of each unit.
+    input_kernel : Kernel or str, default=None
+        A kernel on the input that modulates the weights (MetaGP-local). None gives the global MetaGP. A `Periodic`
+        kernel without a period takes its period from the spectrum of the data.
+    weight_kernel : Kernel, str or pair, default=None
+        The kernel on the latent vectors at the two ends of a weight. None is an RBF kernel. A pair gives each end a
+        kernel of its own.
+    weight_gp : {"auto", "shared", "per_layer"}, default="auto"
+        One GP for the whole network, or one per layer. "auto" is one per layer if the output layer is integrated, which
+        is as good and many times as fast, and one for the whole network if every weight is drawn, as in the paper.
+    local_layers : sequence of int, default=None
+        The layers of weights that the input kernel modulates; -1 is the last. None is the output layer if that is
+        integrated, and every layer with the GP if all weights are drawn.
+    mean_field_layers : sequence of int, default=None
+        Layers of weights that have independent Gaussian weights instead of the GP, as in an ordinary Bayesian network.
+        The scale of their prior is learned below an integrated output layer, and is 1 if every weight is drawn.
+    residual_layers : sequence of int, "all" or None, default=None
+        Layers in which every weight has, beside the value of the GP, a part of its own: an independent Gaussian with a
+        unit-normal prior. Only for `output_layer="drawn"`, where a GP with few inducing codes is too stiff for tables
+        and images. The cost of such a layer grows with its weights. "all" is every layer with the GP.
+    heteroscedastic_weights : bool, default=False
+        Whether the weight noise depends on the code of the weight.
+    input_projection : int or Projection, default=None
+        Let the input kernel see a learned projection of the input, of this size, instead of the input itself.
+    input_scaling : {"per_column", "joint"}, default="per_column"
+        Whether each column is standardised by its own mean and spread, or all columns by those of all values. "joint"
+        is right for columns of one unit, such as the pixels of an image, some of which hardly ever vary.
+    likelihood : {"gaussian", "heteroscedastic", "student_t", "poisson"}, default="gaussian"
+        The distribution of a target around the output of the network (around its exponential for "poisson").
+        "heteroscedastic" is a Gaussian whose noise is a function of the input, learned like the mean.
+    noise : float or sequence, default=None
+        A fixed noise level, in the units of the target, for "gaussian" and "student_t"; one number, or one per target.
+        None learns it.
+    noise_hold : float, default=None
+        The part of training for which a learned noise level is held at its start. None does not hold it if the output
+        layer is integrated. If every weight is drawn, None is 0.5 with an input kernel and 0.8 without.
     output_layer : {"auto", "exact", "inducing_rows", "pseudo_observations", "drawn"}, default="auto"
         How the posterior of the output layer is found. Given everything below it, the output layer is Gaussian and is
-        integrated out: "exact" (Gaussian noise, up to 4,000 rows times targets), "inducing_rows" (Gaussian noise,
-        through `n_inducing_rows` rows) or "pseudo_observations" (any likelihood, rows in batches). "auto" takes the
-        first up to 1,200 rows times targets, the second up to 50,000 rows, and the third for more rows, for every other
-        likelihood and where a `batch_size` is given. "drawn" draws the output weights with all others, as the paper
-        does; "auto" takes it where `conditional` is "fitc" or "diag", where `residual_layers` are named, and where the
-        last layer is mean-field.
+        integrated out: by "exact" (Gaussian noise, up to 4,000 rows times targets), by "inducing_rows" (Gaussian noise,
+        through `n_inducing_rows` rows), or by "pseudo_observations" (any likelihood, rows in batches). "drawn" draws
+        the output weights with all the others, as the paper does. "auto" is "exact" up to 1,200 rows times targets,
+        "inducing_rows" up to 50,000 rows, and "pseudo_observations" for more rows, for other likelihoods, and if a
+        `batch_size` is given. It is "drawn" if `conditional` is "fitc" or "diag", if there are `residual_layers`, or if
+        the last layer is mean-field.
     n_inducing_rows : int or "auto", default="auto"
-        Inducing rows of the output layer. "auto" is 300 for Gaussian noise and 100 for other likelihoods, or as many as
-        there are rows. Up to 1,000 rows of three or four classes it is 200 over the number of classes: there every
-        class has a precision of its own at every row, which gives a higher bound.
-    uncertain_hypers : bool or "auto", default="auto"
-        Whether lengthscales, periods, scales and noise have a posterior, log-normal each, instead of a point estimate,
-        where the output layer is integrated. "auto": up to 50 rows, 500 with other likelihoods than the Gaussian, where
-        point estimates are too sure of themselves.
+        The number of inducing rows of the output layer. "auto" is 300 for Gaussian noise and 100 for other likelihoods,
+        but not more than there are rows. Up to 1,000 rows of three or four classes it is 200 divided by the number of
+        classes: there every class has a precision of its own at every row, which gives a higher bound.
     n_inducing : int or "auto", default="auto"
-        Inducing codes of a GP whose weights are drawn and not all anchored; "auto" is 50, or as many as there are.
-    weight_kernel : Kernel, str or pair, default=None
-        Kernel on the latents at a weight's two ends (None: RBF); a pair gives each end its own.
-    input_kernel : Kernel or str, default=None
-        Kernel on the input that modulates the weights (MetaGP-local); None is the global MetaGP. A `Periodic`
-        kernel without a period finds its own in the spectrum of the data.
-    weight_gp : {"auto", "shared", "per_layer"}, default="auto"
-        One GP for the whole network, or one per layer. "auto" is one per layer where the output layer is integrated,
-        which is as good and many times as fast, and one for all where every weight is drawn, as in the paper.
+        The number of inducing codes of a GP whose weights are drawn and not all anchored. "auto" is 50, but not more
+        than there are codes.
     conditional : {"pathwise", "fitc", "diag", "full"} or Conditional, default="pathwise"
-        How weights are drawn given latents and inducing values.
-    input_projection : int or Projection, default=None
-        Let the input kernel see g(V x) of this size, V learned, instead of x.
-    local_layers : sequence of int, default=None
-        Layers of weights that the input kernel modulates (-1: the last). None means the output layer where it is
-        integrated, and all that have the GP where every weight is drawn.
-    mean_field_layers : sequence of int, default=None
-        Layers of weights that have no GP but independent Gaussian weights, as a usual Bayesian network; None: no
-        layer. The prior's scale is learned below an integrated output layer, and 1 where every weight is drawn.
-    residual_layers : sequence of int, "all" or None, default=None
-        Layers whose every weight has, beside its value of the GP, a part of its own: an independent Gaussian under a
-        unit-normal prior. For `output_layer="drawn"` alone, whose GP through few inducing codes is too stiff for
-        tables and images; the cost of such a layer grows with its weights. "all": every layer that has the GP.
-    heteroscedastic_weights : bool, default=False
-        Whether the weight noise depends on the code.
-    likelihood : {"gaussian", "heteroscedastic", "student_t", "poisson"}, default="gaussian"
-        The distribution of a target around the network's output (its logarithm for "poisson"); "heteroscedastic" is
-        a Gaussian whose noise is a function of the input, learned like the mean.
-    noise : float or sequence, default=None
-        A fixed noise level (in target units) for "gaussian" and "student_t"; None: learned.
-    noise_hold : float, default=None
-        The part of training for which a learned noise level is held at its start. None: not at all where the output
-        layer is integrated; where every weight is drawn 0.5 with an input kernel, 0.8 without.
+        How weights are drawn, given the latent vectors and the inducing values.
+    uncertain_hypers : bool or "auto", default="auto"
+        Whether lengthscales, periods, scales and noise have a log-normal posterior instead of a point estimate, if the
+        output layer is integrated. "auto" gives them one up to 50 rows (500 for likelihoods other than the Gaussian),
+        where point estimates are overconfident.
     max_iter : int, default=3000
-        Steps of the optimiser at most. With an integrated output layer training ends when the bound no longer rises;
-        where every weight is drawn it takes all of them. From 400 rows on, a fit with `output_layer="exact"` begins
-        with inducing rows, which is quicker, and has at most half of the steps for either.
+        The largest number of optimizer steps. With an integrated output layer, training ends when the bound no longer
+        rises; if every weight is drawn, it takes all the steps. From 400 rows on, a fit with `output_layer="exact"`
+        begins with inducing rows, which is faster, and each of the two phases takes at most half of the steps.
     batch_size : int or "auto", default="auto"
-        Rows of a step. "auto" is all of them for "exact" and "inducing_rows"; else all up to 512, then 256.
+        The number of rows in a step. "auto" is all rows for "exact" and "inducing_rows"; otherwise it is all rows up to
+        512, and 256 beyond.
     learning_rate_init : float or "auto", default="auto"
-        Adam's step size, which falls by a cosine once the bound is flat. "auto" is 0.1 where the output layer is
-        integrated and a step sees all rows, else 0.02.
+        The step size of Adam, which falls along a cosine once the bound is flat. "auto" is 0.1 if the output layer is
+        integrated and a step sees all rows, and 0.02 otherwise.
     optimizer : optax.GradientTransformation, default=None
-        Another optimiser; it brings its own step size. Keep one object for all fits: a new one compiles anew.
+        Another optimizer, with its own step size. Use one object for all fits: a new one is compiled again.
     n_train_draws : int or "auto", default="auto"
-        Draws of the latents in a step; "auto" is 1 with an integrated output layer and 4 without.
+        The number of draws of the latent vectors in a step. "auto" is 1 with an integrated output layer and 4 without.
     n_weight_draws : int, default=1
-        Draws of the weights for each draw of the latents.
+        The number of draws of the weights for each draw of the latent vectors.
     n_predict_draws : int, default=128
-        Functions that predictions draw; fixed when the fit ends. With an integrated output layer they stand for an
-        eighth as many draws of the layers below, and means, variances and densities need no functions at all.
+        The number of functions that predictions draw; they are fixed when the fit ends. With an integrated output layer
+        they come from an eighth as many draws of the layers below, and means, variances and densities need no drawn
+        functions.
     n_restarts : int, default=0
-        Fits from that many further starts, side by side in one program; the highest ELBO wins. A period that is not
-        given starts from another peak of the spectrum each time.
-    early_stopping : bool, default=False
-        Hold out `validation_fraction` and stop when its score has not risen by `tol` for `n_iter_no_change` looks
-        (one every 100 steps).
-    validation_fraction, n_iter_no_change, tol :
-        See above; without `early_stopping` a `tol` above 0 stops on a flat ELBO (nats a datum).
-    input_scaling : {"per_column", "joint"}, default="per_column"
-        Whether every column is standardised by its own mean and spread, or all by those of all values: right where
-        they have one unit, as the pixels of an image, of which some hardly ever vary.
-    dtype : {"auto", "float32", "float64"}, default="auto"
-        The type that training computes in; predictions are float64. "auto" is float64 where an output layer with
-        Gaussian noise is integrated, float32 otherwise.
+        The number of further starts. All of them train side by side in one program, and the highest ELBO wins. A period
+        that is not given starts from another peak of the spectrum each time.
+    early_stopping : bool or "auto", default=False
+        Whether to hold out `validation_fraction` of the rows and to stop when their score has not risen by `tol` for
+        `n_iter_no_change` checks. There is a check every 100 steps. "auto" does so from 50 rows on.
+    validation_fraction : float, default=0.1
+        The part of the rows that is held out for early stopping.
+    n_iter_no_change : int, default=5
+        The number of checks without a rise after which training stops.
+    tol : float, default=0.0
+        The rise that counts. Without `early_stopping`, a `tol` above 0 stops training when the ELBO, in nats per row,
+        has not risen by it.
     warm_start : bool, default=False
-        Let `fit` go on from the last fit.
+        Whether `fit` continues from the last fit.
+    dtype : {"auto", "float32", "float64"}, default="auto"
+        The type that training computes in; predictions are float64. "auto" is float64 if an output layer with Gaussian
+        noise is integrated, and float32 otherwise.
     devices : int, "all" or None, default=None
-        Devices that the rows of a step are spread over; None: one. "all" reaches over the hosts of `jax.distributed`.
+        The devices that the rows of a step are spread over. None is one device; "all" includes the hosts of
+        `jax.distributed`.
     random_state : int, RandomState or None, default=None
-        Decides the start, the batches and the draws; an int gives the same fit every time.
+        Determines the start, the batches and the draws. With an int every fit gives the same result.
     verbose : bool, default=False
-        Show a progress bar with the ELBO and its terms on stderr.
+        Whether to show a progress bar with the ELBO and its terms on stderr.
 
     Attributes
     ----------
     model_ : metaprior.model.Model
         The fitted model.
     input_kernel_ : Kernel or None
-        The fitted input kernel, in data units.
+        The fitted input kernel, in the units of the data.
     elbo_history_ : ndarray of shape (n_iter_,)
-        The ELBO at every step, in nats, larger is better.
+        The ELBO at every step, in nats. Larger is better.
     elbo_terms_ : dict of ndarray
-        Its terms: `log_likelihood`, `kl_z`, `kl_u` and, where they are there, `kl_V`, `kl_w`, `kl_f`, `kl_theta`.
+        The terms of the ELBO: `log_likelihood`, `kl_z`, `kl_u` and, if the model has them, `kl_V`, `kl_w`, `kl_f`,
+        `kl_theta`.
     n_iter_ : int
-        Steps taken.
+        The number of steps taken.
 
     Examples
     --------

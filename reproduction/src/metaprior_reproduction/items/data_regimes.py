@@ -99,10 +99,10 @@ def _comparable(results: Results, ours: str, other: str) -> Verdict:
 
 
 def _best(results: Results, num_rows: int, region: str) -> Verdict:
-    rivals = [method for method in results.config["methods"] if method != LOCAL]
+    peers = [method for method in results.config["methods"] if method != LOCAL]
     ours = _name(LOCAL, num_rows)
-    gaps = {rival: paired(results, ours, _name(rival, num_rows), f"{region}_nll") for rival in rivals}
-    rows = {method: _name(method, num_rows) for method in (LOCAL, *rivals)}
+    gaps = {peer: paired(results, ours, _name(peer, num_rows), f"{region}_nll") for peer in peers}
+    rows = {method: _name(method, num_rows) for method in (LOCAL, *peers)}
     where = "away from the data" if region == "out" else "inside the range of the data"
     numbers = [
         f"{method} {said(results.summary(row, f'{region}_nll'), 2)} (RMSE "

@@ -121,13 +121,13 @@ def judge(results: Results) -> list[Verdict]:
                 f"{said(ours)} of log 4; accuracy on new rows {said(results.summary(LOCAL, 'accuracy'))}",
             )
         )
-    for rival in [method for method in OVERCONFIDENT if method in shown and LOCAL in shown]:
-        gap = paired(results, rival, LOCAL, "ring_entropy")
+    for peer in [method for method in OVERCONFIDENT if method in shown and LOCAL in shown]:
+        gap = paired(results, peer, LOCAL, "ring_entropy")
         verdicts.append(
             clearly(
-                f"{rival} stays over-confident far from the data: less entropy there than {LOCAL}.",
+                f"{peer} stays over-confident far from the data: less entropy there than {LOCAL}.",
                 is_below(gap),
-                f"{said(results.summary(rival, 'ring_entropy'))} of log 4 against "
+                f"{said(results.summary(peer, 'ring_entropy'))} of log 4 against "
                 f"{said(results.summary(LOCAL, 'ring_entropy'))}",
             )
         )

@@ -103,7 +103,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Hold both configurations against the rivals, set by set."""
+    """Hold both configurations against the peers, set by set."""
     return [
         _detects(results, PAPER, ("BNN-MFVI", "BNN-MAP", "DKL"), "The paper: its local model"),
         _detects(results, OURS, ("BNN-MFVI", "BNN-MAP", "DKL"), "Our configuration"),
@@ -112,14 +112,14 @@ def judge(results: Results) -> list[Verdict]:
     ]
 
 
-def _detects(results: Results, method: str, rivals: Sequence[str], who: str) -> Verdict:
-    known = [rival for rival in rivals if rival in results.methods]
-    gaps = {name: [paired(results, method, rival, f"auroc_{name}") for rival in known] for name in OUTSIDE}
+def _detects(results: Results, method: str, peers: Sequence[str], who: str) -> Verdict:
+    known = [peer for peer in peers if peer in results.methods]
+    gaps = {name: [paired(results, method, peer, f"auroc_{name}") for peer in known] for name in OUTSIDE}
     won = [name for name in OUTSIDE if all(gap.mean > 0 for gap in gaps[name])]
     surely = [name for name in OUTSIDE if all(is_above(gap) for gap in gaps[name])]
     numbers = ", ".join(f"{TITLES[name]} {said(results.summary(method, f'auroc_{name}'), 4)}" for name in OUTSIDE)
     return clearly(
-        f"{who} tells images that are no digits better than {', '.join(rivals)} do, on four of the five sets at least.",
+        f"{who} tells images that are no digits better than {', '.join(peers)} do, on four of the five sets at least.",
         len(won) >= 4,
         f"above all of them on {len(won)} of 5 ({', '.join(won) or 'none'}), by two standard errors on {len(surely)} "
         f"({', '.join(surely) or 'none'}); AUROC: {numbers}",

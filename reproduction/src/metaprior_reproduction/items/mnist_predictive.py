@@ -70,18 +70,16 @@ def judge(results: Results) -> list[Verdict]:
 
 
 def _less_sure(results: Results, method: str) -> Verdict:
-    own, rivals = results.summary(method, "largest_kmnist"), ("BNN-MAP", "BNN-MFVI", "DKL")
-    others = {
-        rival: summarised(results.values(rival, "largest_kmnist")) for rival in rivals if rival in results.methods
-    }
+    own, peers = results.summary(method, "largest_kmnist"), ("BNN-MAP", "BNN-MFVI", "DKL")
+    others = {peer: summarised(results.values(peer, "largest_kmnist")) for peer in peers if peer in results.methods}
     return clearly(
-        f"{method} is sure of digits and less sure of letters than {', '.join(rivals)}.",
+        f"{method} is sure of digits and less sure of letters than {', '.join(peers)}.",
         bool(
             results.summary(method, "largest_mnist").mean > 0.8
             and all(own.mean < other.mean for other in others.values())
         ),
         f"largest probability: digits {said(results.summary(method, 'largest_mnist'))}, letters {said(own)}; "
-        "letters by " + ", ".join(f"{rival} {said(other)}" for rival, other in others.items()),
+        "letters by " + ", ".join(f"{peer} {said(other)}" for peer, other in others.items()),
     )
 
 

@@ -182,8 +182,8 @@ def judge(results: Results) -> list[Verdict]:
 
 def _verdict(results: Results, axis: str, name: str) -> Verdict:
     found = results.summary(f"{METAGP} {axis}", f"exponent_{name}")
-    rival: Summary = results.summary(f"{MAP} {axis}", f"exponent_{name}")
-    beside = f"; of a network with point weights {said(rival, 2)}" if rival.n else ""
+    peer: Summary = results.summary(f"{MAP} {axis}", f"exponent_{name}")
+    beside = f"; of a network with point weights {said(peer, 2)}" if peer.n else ""
     first, *_, last = results.config["axes"][axis]
     what = {"seconds": "time", "bytes": "memory"}[name]
     return at_most(

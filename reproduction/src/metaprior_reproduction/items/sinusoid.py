@@ -134,19 +134,19 @@ def is_within(gap: Summary) -> bool:
 
 
 def _best_outside(results: Results) -> list[Verdict]:
-    rivals = [method for method in results.methods if method not in (OURS, TRUTH)]
-    if not (results.of(OURS) and rivals):
+    peers = [method for method in results.methods if method not in (OURS, TRUTH)]
+    if not (results.of(OURS) and peers):
         return []
-    gaps = {rival: paired(results, OURS, rival, "out_nll") for rival in rivals}
-    errors = {rival: paired(results, OURS, rival, "out_rmse") for rival in rivals}
-    lost = [rival for rival in rivals if not (is_below(gaps[rival]) and is_below(errors[rival]))]
+    gaps = {peer: paired(results, OURS, peer, "out_nll") for peer in peers}
+    errors = {peer: paired(results, OURS, peer, "out_rmse") for peer in peers}
+    lost = [peer for peer in peers if not (is_below(gaps[peer]) and is_below(errors[peer]))]
     return [
         clearly(
             f"{OURS} is superior outside the data, in RMSE and NLL, to every method but the exact periodic GP.",
             not lost,
             (f"not clearly below {', '.join(lost)}; " if lost else "")
             + "difference of the NLL, seed by seed: "
-            + ", ".join(f"{rival} {said(gap, 2)}" for rival, gap in gaps.items()),
+            + ", ".join(f"{peer} {said(gap, 2)}" for peer, gap in gaps.items()),
         )
     ]
 

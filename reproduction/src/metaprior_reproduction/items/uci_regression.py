@@ -1,4 +1,4 @@
-"""An item of our own: the nine UCI sets with their standard splits, MetaGP against its rivals."""
+"""An item of our own: the nine UCI sets with their standard splits, MetaGP against its peers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -117,19 +117,19 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Count the sets on which a model of ours is clearly below each rival, and clearly above."""
+    """Count the sets on which a model of ours is clearly below each peer, and clearly above."""
     models = results.config["models"]
-    own, rivals = ([model for model in models if (model in OURS) is kind] for kind in (True, False))
-    return [_verdict(results, ours, rival, metric) for ours in own for metric in ("nll", "rmse") for rival in rivals]
+    own, peers = ([model for model in models if (model in OURS) is kind] for kind in (True, False))
+    return [_verdict(results, ours, peer, metric) for ours in own for metric in ("nll", "rmse") for peer in peers]
 
 
-def _verdict(results: Results, ours: str, rival: str, metric: str) -> Verdict:
-    found = {name: paired(results, f"{name} {ours}", f"{name} {rival}", metric) for name in results.config["splits"]}
+def _verdict(results: Results, ours: str, peer: str, metric: str) -> Verdict:
+    found = {name: paired(results, f"{name} {ours}", f"{name} {peer}", metric) for name in results.config["splits"]}
     won = [name for name, difference in found.items() if is_below(difference)]
     lost = [name for name, difference in found.items() if is_above(difference)]
     outcome: Word = "better" if len(won) > len(lost) else "worse" if len(lost) > len(won) else "agrees"
     return Verdict(
-        f"{ours} is as good as {rival} on the standard splits ({metric.upper()}).",
+        f"{ours} is as good as {peer} on the standard splits ({metric.upper()}).",
         outcome,
         f"lower by two standard errors on {_listed(won)}; higher on {_listed(lost)}; of {len(found)} sets",
     )
