@@ -1,9 +1,13 @@
 """Old names of parameters are accepted for one release, and are told."""
 
+import json
 import warnings
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import metaprior
 from metaprior import MetaGPRegressor, baselines
 from metaprior.io.renamed import PARAMETERS, present_fields
 from metaprior.kernels import RBF, Constant, Linear, Periodic
@@ -56,3 +60,18 @@ def test_no_old_name_is_a_present_name():
 def test_kernel_of_an_earlier_file_knows_what_was_not_given(kernel, given):
     now = {name: value for name, value in vars(kernel).items() if name != "unset"}
     assert present_fields(type(kernel).__name__, {**now, **given}) == {**now, "unset": kernel.unset}
+
+
+EARLIER = Path(__file__).parents[1] / "files" / "earlier"
+MEANS = json.loads((EARLIER / "means.json").read_text())
+
+
+@pytest.mark.parametrize("name", MEANS["means"])
+def test_a_file_with_the_names_of_an_earlier_version_predicts_what_it_did(name):
+    """Written before modules, classes, parts and parameters were renamed; the numbers are what it predicted then."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = metaprior.load(EARLIER / f"{name}.metaprior")
+    task = {"task": 3} if name == "mt" else {}
+    predict = model.predict_proba if name == "cls" else model.predict
+    np.testing.assert_allclose(predict(MEANS["inputs"], **task), MEANS["means"][name], rtol=1e-6)

@@ -70,6 +70,10 @@ LOOP_PARAMETERS = {
 ATTRIBUTES = {"num_divergences_": "n_divergences_"}
 
 
+#: Parts of a class that files of earlier versions hold and that follow from the class.
+DROPPED = ("degrees",)
+
+
 def present_parameters(parameters: dict[str, Any], table: dict[str, Renamed] = PARAMETERS) -> dict[str, Any]:
     """Return parameters under their present names, with the present words for their values."""
     found = {}
@@ -89,7 +93,7 @@ def present_name(name: str) -> str:
 def present_fields(cls: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the parts of a class under their present names."""
     renamed = FIELDS.get(cls, {})
-    present = {renamed.get(name, name): value for name, value in fields.items()}
+    present = {renamed.get(name, name): value for name, value in fields.items() if name not in DROPPED}
     is_kernel = {"fixed", "bounds"} <= present.keys()
     return _present_kernel(present) if is_kernel and "unset" not in present else present
 
