@@ -116,17 +116,17 @@ def _warn_of_far_features(weights: DeepKernel) -> None:
 class DKLRegressor(Regressor):
     """Regression by sparse variational GPs on the features of a network, trained together.
 
-    The features are those of the last hidden layer; with `hidden_layer_sizes=()` the inputs themselves, which makes it
-    a sparse GP. Features of point weights overfit as a plain network does, so some rows are held out.
+    The features are those of the last hidden layer. With `hidden_layer_sizes=()` they are the inputs themselves, which
+    makes it a sparse GP. Features with point weights overfit as a plain network does, so some rows are held out.
 
     Parameters
     ----------
     kernel : Kernel or str, default=None
-        Kernel on the features (None: RBF); every output has its own hyper-parameters.
+        The kernel on the features; None is an RBF kernel. Every output has its own hyper-parameters.
     n_inducing : int or "auto", default="auto"
-        Inducing points per output; "auto" is 50, or as many as there are rows.
+        The number of inducing points per output. "auto" is 50, but not more than there are rows.
     prior_scale : float, default=1.0
-        Standard deviation of the Gaussian prior of the network's weights.
+        The standard deviation of the Gaussian prior of the weights of the network.
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)

@@ -97,13 +97,12 @@ def _stacked(fits: list[Fit]) -> Fit:
 class EnsembleRegressor(Regressor):
     """Regression by an ensemble of networks with point weights.
 
-    Every member has its own start, its own order of batches, its own held-out rows and its own noise level; predictions
-    mix the members.
+    Every member has its own start, order of batches, held-out rows and noise level. Predictions mix the members.
 
     Parameters
     ----------
     n_members : int, default=5
-        Networks in the ensemble.
+        The number of networks in the ensemble.
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)

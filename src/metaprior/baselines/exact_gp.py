@@ -172,15 +172,17 @@ class ExactGPRegressor(Regressor):
     Parameters
     ----------
     kernel : Kernel or str, default=None
-        Covariance of the function (None: RBF). It is multiplied by a learned variance, which starts at the variance of
-        the target, or from `2.0 * kernel` at 2.0 squared units of the target. `fixed` and `bounds` of a kernel are
-        respected. A `Periodic` kernel without a period starts from the spectrum of the data.
+        The covariance of the function; None is an RBF kernel. It is multiplied by a learned variance, which starts at
+        the variance of the target. With `2.0 * kernel` it starts at 2.0 squared units of the target. The `fixed` and
+        `bounds` of a kernel are respected. A `Periodic` kernel without a period starts from the spectrum of the data.
     n_restarts : int, default=2
-        Random starts of the optimizer beside the one at the given hyper-parameters; the best evidence wins.
+        The number of random starts of the optimizer, beside the one at the given hyper-parameters. The best evidence
+        wins.
     noise : float or sequence, default=None
-        A fixed standard deviation of the noise, in target units (or one per target); None: learned.
+        A fixed standard deviation of the noise in the units of the target: one number, or one per target. None learns
+        it.
     max_iter : int, default=200
-        Most steps of the optimizer from each start; 0 keeps the hyper-parameters as they are given.
+        The largest number of optimizer steps from each start. 0 keeps the hyper-parameters as they are given.
     random_state : int, RandomState or None, default=None
         Decides the random starts.
 

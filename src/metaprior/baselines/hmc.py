@@ -201,20 +201,21 @@ class HMCRegressor(Regressor):
     Parameters
     ----------
     prior : {"normal", "metagp"}, default="normal"
-        Independent normal weights, or the hierarchical Gaussian-process prior of MetaGP (for small networks: its
-        cost grows with the cube of the number of weights).
+        Independent normal weights, or the hierarchical Gaussian-process prior of MetaGP. The cost of the latter grows
+        with the cube of the number of weights, so it is for small networks.
     prior_scale : float, default=1.0
-        Standard deviation of a weight under the normal prior.
+        The standard deviation of a weight under the normal prior.
     latent_dim, weight_kernel, input_kernel :
-        Of the hierarchical prior, as for `metaprior.MetaGPRegressor`.
+        Parameters of the hierarchical prior, as for `metaprior.MetaGPRegressor`.
     n_warmup, n_samples, n_chains : int, default=500, 500 and 4
-        Transitions of a chain before and after its step size and metric are fixed, and chains.
+        The number of transitions of a chain before and after its step size and metric are fixed, and the number of
+        chains.
     target_accept : float, default=0.8
         The mean acceptance that the step size is tuned for.
     max_tree_depth : int, default=10
         Doublings of a trajectory at most.
     n_predict_draws : int, default=400
-        States, evenly spaced over all chains, that predictions mix.
+        The number of states, evenly spaced over all chains, that predictions mix.
 
     noise_hold : float, default=None
         Has no effect: the noise is sampled.

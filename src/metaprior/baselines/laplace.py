@@ -132,16 +132,16 @@ def _kronecker(model: Model, x: np.ndarray) -> KroneckerCurvature:
 class LaplaceRegressor(Regressor):
     """Regression by a network with a linearised Laplace posterior around its MAP weights.
 
-    After training, in which some rows may be held out, the curvature is taken on all rows, and the precision of the
-    prior and the noise are set by the evidence of the linearised network.
+    Some rows may be held out in training. The curvature is then computed on all rows, and the evidence of the
+    linearised network chooses the precision of the prior and the noise.
 
     Parameters
     ----------
     structure : {"auto", "full", "last_layer", "kronecker"}, default="auto"
-        The curvature of all weights together, of the last layer alone, or of a Kronecker product a layer; "auto" is
+        The curvature of all weights together, of the last layer alone, or of one Kronecker product per layer. "auto" is
         "full" up to 1500 weights and "kronecker" beyond.
     prior_scale : float or "auto", default="auto"
-        Standard deviation of the Gaussian prior in training; see `MAPRegressor`.
+        The standard deviation of the Gaussian prior in training; see `MAPRegressor`.
 
     Attributes
     ----------

@@ -83,31 +83,32 @@ class MAPMethod(TrainedMethod):
 class MAPRegressor(Regressor):
     """Regression by a network with point weights under a Gaussian prior.
 
-    Its uncertainty is the observation noise alone: epistemic variance and mutual information are 0. Nothing but a wide
-    prior keeps such a network from the noise, and where it can go through all targets the joint maximum over weights
-    and noise level is degenerate. So by default some rows are held out, and the weights are those that do best on them.
+    Its only uncertainty is the observation noise: the epistemic variance and the mutual information are 0. A wide prior
+    hardly keeps such a network from fitting the noise, and if it can fit every target exactly, the joint maximum over
+    weights and noise level is degenerate. So by default some rows are held out, and the weights that do best on them
+    are kept.
 
     Parameters
     ----------
     prior_scale : float or "auto", default="auto"
-        Standard deviation of the prior of every weight, inputs and targets being standardised; "auto" is 3 over the
-        root of the number of features, and at least 1.
+        The standard deviation of the prior of every weight, for standardised inputs and targets. "auto" is 3 divided by
+        the square root of the number of features, but at least 1.
     early_stopping : bool or "auto", default="auto"
         Whether to hold out `validation_fraction` of the rows, to stop when their log likelihood has not risen by `tol`
-        for `n_iter_no_change` looks (one every 100 steps), and to take the weights and the noise that had the most.
-        "auto" does so from 50 rows on. Without it a network goes through all targets of a small noisy table, and its
-        noise level falls to nothing.
+        for `n_iter_no_change` checks, and to keep the weights and the noise of the best check. There is a check every
+        100 steps. "auto" does so from 50 rows on. Without early stopping, a network fits all targets of a small noisy
+        table, and its noise level falls to zero.
     n_iter_no_change : int, default=10
-        See above.
+        The number of checks without a rise after which training stops.
     noise_hold : float, default=None
-        The part of training for which a learned noise level is held at a small start; None: it is free from the first
-        step, and starts at the spread of the targets.
+        The part of training for which a learned noise level is held at a small start. With None it is free from the
+        first step and starts at the spread of the targets.
     max_iter : int, default=3000
-        Steps of the optimizer at most.
+        The largest number of optimizer steps.
     batch_size : int or "auto", default="auto"
-        Rows of a step; "auto" is all of them up to 512 rows, then 256.
+        The number of rows in a step. "auto" is all rows up to 512, and 256 beyond.
     learning_rate_init : float, default=0.003
-        Adam's step size. It is small: on a noisy table the best weights are met within some hundred steps.
+        The step size of Adam. It is small, because on a noisy table the best weights come within a few hundred steps.
     dtype : {"float32", "float64"}, default="float32"
         The type that training computes in; predictions are float64.
     """

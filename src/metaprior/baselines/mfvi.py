@@ -49,28 +49,28 @@ class MFVIMethod(TrainedMethod):
 class MFVIRegressor(Regressor):
     """Regression by a Bayesian network with a mean-field Gaussian posterior.
 
-    Training draws pre-activations (local reparameterisation), prediction draws weights.
+    Training draws pre-activations (the local reparameterisation); prediction draws weights.
 
     Parameters
     ----------
     prior_scale : float, default=1.0
-        Standard deviation of the prior of every weight, inputs and targets being standardised.
+        The standard deviation of the prior of every weight, for standardised inputs and targets.
     noise_hold : float, default=None
-        The part of training for which a learned noise level is held at its start, half of what neighbouring rows
-        differ by; None: 0.8.
+        The part of training for which a learned noise level is held at its start, which is half of what neighbouring
+        rows differ by. None is 0.8.
     max_iter : int, default=3000
-        Steps of the optimizer.
+        The number of optimizer steps.
     learning_rate_init : float, default=0.01
-        Adam's step size.
+        The step size of Adam.
     early_stopping : bool or "auto", default=False
         Whether to hold out `validation_fraction` of the rows, and to stop when their log likelihood has not risen by
-        `tol` for `n_iter_no_change` looks (one every 100 steps).
+        `tol` for `n_iter_no_change` checks. There is a check every 100 steps. "auto" does so from 50 rows on.
     n_iter_no_change : int, default=5
-        See above.
+        The number of checks without a rise after which training stops.
     n_train_draws : int, default=4
-        Draws in a step.
+        The number of draws in a step.
     n_predict_draws : int, default=128
-        Draws that predictions mix; fixed when the fit ends.
+        The number of draws that predictions mix; they are fixed when the fit ends.
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)
