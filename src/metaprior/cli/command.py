@@ -10,7 +10,9 @@ is a module of the same form:
 import argparse
 import importlib
 import pkgutil
-from importlib.metadata import entry_points
+import warnings
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Protocol, cast
 
 from metaprior.cli import commands
@@ -41,8 +43,23 @@ def all_commands() -> dict[str, Command]:
     """Return the commands by name, the library's own first."""
     own = {found.name: f"{commands.__name__}.{found.name}" for found in pkgutil.iter_modules(commands.__path__)}
     modules = {name: importlib.import_module(path) for name, path in own.items()}
-    added = {entry.name: entry.load() for entry in entry_points(group=GROUP) if entry.name not in own}
-    return {name.replace("_", "-"): cast("Command", module) for name, module in {**modules, **added}.items()}
+    added = {entry.name: _loaded(entry) for entry in entry_points(group=GROUP) if entry.name not in own}
+    modules |= {name: module for name, module in added.items() if module is not None}
+    return {name.replace("_", "-"): cast("Command", module) for name, module in modules.items()}
+
+
+def _loaded(entry: EntryPoint) -> ModuleType | None:
+    """Return the module of an entry point; one that cannot be imported must not stop the other commands."""
+    try:
+        return entry.load()
+    except ImportError as error:
+        warnings.warn(
+            f"the command '{entry.name}' is left out: {entry.value} cannot be imported ({error}); install its package "
+            "again.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return None
 
 
 def check_installed(name: str) -> None:

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 def described(model: "TableModel") -> dict[str, Any]:
     """Return what a model is, in plain things."""
     schema, estimator = model.schema, model.estimator
-    kernel = getattr(estimator, "input_kernel_", None)
-    classes = {"classes": estimator.classes_.tolist()} if hasattr(estimator, "classes_") else {}
+    kernel = estimator.input_kernel_
+    classes = {"classes": estimator.classes_.tolist()} if schema.target.task != "regression" else {}
     return {
         "estimator": type(estimator).__name__,
         "task": schema.target.task,

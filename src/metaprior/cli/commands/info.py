@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> Result:
 
 def _of_estimator(model: Any, data: dict[str, Any]) -> Result:
     """Describe an estimator that was saved from Python."""
-    features = getattr(model, "n_features_in_", None)
+    features = vars(model).get("n_features_in_")
     data |= {"estimator": type(model).__name__, "num_features": features, "parameters": _changed(model)}
     head = f"{data['model']}: {data['estimator']} of {features} features, saved from Python by metaprior"
     return Result(data, f"{head} {data['written_by']}\n{_parameters(data)}")
