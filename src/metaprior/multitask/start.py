@@ -10,14 +10,14 @@ from metaprior.likelihoods import Likelihood
 from metaprior.weights.multitask import Private
 
 #: The leaf that a new task takes from its own data.
-OWN = "log_period"
+OWN = jax.tree_util.GetAttrKey("log_period")
 
 
 def private_start(fresh: Private, known: Sequence[Private]) -> Private:
     """Return the private parts of a new task, from its own starting values and those of known tasks."""
 
     def chosen(path: tuple[Any, ...], own: Any, *others: Any) -> np.ndarray:
-        return np.asarray(own) if getattr(path[-1], "name", None) == OWN else _mean(others)
+        return np.asarray(own) if path[-1] == OWN else _mean(others)
 
     return jax.tree_util.tree_map_with_path(chosen, fresh, *known)
 
