@@ -79,18 +79,22 @@ def test_the_step_size_is_large_where_a_step_sees_all_rows_of_an_integrated_outp
     assert own.recipe(problem).learning_rate == rate
 
 
-COMBINATIONS = list(itertools.product(["pathwise", "fitc", "diag", "full"], ["global", "layer"], [None, "rbf"]))
+COMBINATIONS = list(itertools.product(["pathwise", "fitc", "diag", "full"], ["shared", "per_layer"], [None, "rbf"]))
 #: Four of them, every conditional once, are enough for every day.
-DAILY = [("pathwise", "layer", "rbf"), ("fitc", "global", "rbf"), ("diag", "layer", None), ("full", "global", None)]
+DAILY = [
+    ("pathwise", "per_layer", "rbf"),
+    ("fitc", "shared", "rbf"),
+    ("diag", "per_layer", None),
+    ("full", "shared", None),
+]
 
 
 @pytest.mark.parametrize(
     ("conditional", "weight_gp", "input_kernel"),
     [pytest.param(*c, marks=[] if c in DAILY else pytest.mark.slow) for c in COMBINATIONS],
 )
-@pytest.mark.slow
 def test_every_conditional_runs_with_every_weight_gp_and_input_kernel(conditional, weight_gp, input_kernel):
-    model = fitted(conditional=conditional, weight_gp=weight_gp, input_kernel=input_kernel)
+    model = fitted(conditional=conditional, weight_gp=weight_gp, input_kernel=input_kernel, output_layer="drawn")
     weights = model.model_.weights
     assert type(weights.conditional).__name__.lower() == conditional
     assert len(weights.sparse_gps) == (1 if weight_gp == "shared" else 2)
@@ -150,7 +154,7 @@ def test_input_kernel_sees_the_projection(name):
 
 @pytest.mark.slow
 def test_only_the_chosen_layers_are_local_and_weight_noise_follows_the_code():
-    model = fitted(local_layers=(-1,), input_kernel="rbf", heteroscedastic_weights=True)
+    model = fitted(local_layers=(-1,), input_kernel="rbf", heteroscedastic_weights=True, output_layer="drawn")
     weights = model.model_.weights
     assert weights.groups == ((0,), (1,))
     assert weights.local == (False, True)

@@ -19,7 +19,7 @@ BASELINES = {
     "Laplace": DRAWN,
     "Ensemble": {**TRAINED, "n_members": 2},
     "MetaNN": QUICK,
-    "DKL": {**QUICK, "n_inducing": 10},
+    "DKL": {**QUICK, "n_inducing": 10, "max_iter": 400},
     "HMC": {"hidden_layer_sizes": (5,), "n_warmup": 100, "n_samples": 100, "n_chains": 2, "max_tree_depth": 6},
 }
 

@@ -111,7 +111,7 @@ def test_the_paper_s_network_for_images_can_be_written_down():
 @pytest.mark.slow
 def test_local_layers_are_counted_in_the_whole_network():
     options = {**SMALL, "hidden_layer_sizes": (4, 3), "input_kernel": RBF(), "local_layers": (-1,)}
-    model = MetaGPRegressor(mean_field_layers=[0], **options).fit(X, X[:, 0])
+    model = MetaGPRegressor(mean_field_layers=[0], output_layer="drawn", **options).fit(X, X[:, 0])
     gp = metagp_of(model.model_.weights)
     assert [gp.groups[g] for g, is_local in enumerate(gp.local) if is_local] == [(1,)]
 

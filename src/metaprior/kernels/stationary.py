@@ -14,7 +14,9 @@ from metaprior.types import Leaf
 
 #: Dimensions up to which distances are taken by differences; beyond, one product of matrices is much quicker.
 FEW_DIMS = 16
-#: Pairs of points from which on the product is quicker for any number of dimensions (measured, with the gradient).
+#: Pairs of points from which on the product is quicker for any number of dimensions (measured, with the gradient). In
+#: float32 it is not taken for that: of 500 points that lie many lengthscales apart its rounding makes a matrix that is
+#: no covariance.
 MANY_PAIRS = 10_000
 
 
@@ -89,7 +91,8 @@ def squared_distance(
     rounding is taken for 0.
     """
     scale = jnp.broadcast_to(1 / lengthscale, (a.shape[1],))
-    if a.shape[1] <= FEW_DIMS and a.shape[0] * b.shape[0] < MANY_PAIRS:
+    by_differences = a.shape[0] * b.shape[0] < MANY_PAIRS or scale.dtype == jnp.float32
+    if a.shape[1] <= FEW_DIMS and by_differences:
         # the dimensions first: rows of the result are then computed side by side, and one dimension compiles as many do
         return jnp.sum(((a.T[:, :, None] - b.T[:, None, :]) * scale[:, None, None]) ** 2, axis=0)
     a, b = a * scale, b * scale
