@@ -149,9 +149,10 @@ def test_functions_take_old_names_too():
 def test_present_names_warn_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
-        PoolLoop(Distance(), X, n_queries=2, n_initial=3).run(Y, n_observations=3)
-        minimise(sum, [(0, 1)], n_observations=2, n_queries=2, acquisition="random")
-        Bandit(n_arms=2, estimator=Distance())
+        pool = PoolLoop(Distance(), X, n_queries=2, n_initial=3).run(Y, n_observations=3)
+        found = minimise(sum, [(0, 1)], n_observations=2, n_queries=2, acquisition="random")
+        bandit = Bandit(n_arms=2, estimator=Distance())
+    assert (pool.n_observed, len(found.y), bandit.n_arms) == (3, 2, 2)
 
 
 def test_no_old_name_is_a_present_name():
