@@ -1,6 +1,6 @@
 """The simple regret of several surrogates on three functions whose lowest value is known.
 
-The table takes about half an hour on two cores; naming a function (branin, hartmann6, ripples) makes a part of it.
+The table takes about half an hour on two cores. For a part of it, name functions: branin, hartmann6, ripples.
 """
 
 import sys
@@ -16,7 +16,7 @@ from metaprior_reproduction.problems import BRANIN, HARTMANN6, RIPPLES
 from metaprior_reproduction.problems.functions import PERIOD
 
 SEEDS = range(5)
-#: Function, evaluations, and what is known of it.
+#: The function, the number of evaluations, and the kernels to try.
 PROBLEMS = {
     "branin": (BRANIN, 40, {"RBF": kernels.RBF()}),
     "hartmann6": (HARTMANN6, 60, {"RBF": kernels.RBF()}),
@@ -25,7 +25,7 @@ PROBLEMS = {
 
 
 def baselines(known):
-    """Return surrogates and rules by name."""
+    """Yield the name, the surrogate and the acquisition function of every method."""
     for name, kernel in known.items():
         yield f"MetaGP, {name}", default_surrogate(kernel), "thompson"
         yield f"exact GP, {name}", ExactGPRegressor(kernel, n_restarts=1), "thompson"
@@ -35,7 +35,7 @@ def baselines(known):
 
 
 def table(chosen):
-    """Print median and quartiles of the simple regret over seeds."""
+    """Print the median and the quartiles of the simple regret over seeds."""
     for title in chosen:
         objective, n_observations, known = PROBLEMS[title]
         print(f"{title}, {n_observations} evaluations{'median':>14s}{'quartiles':>20s}{'seconds':>10s}")

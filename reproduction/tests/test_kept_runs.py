@@ -141,7 +141,7 @@ def test_force_starts_anew_and_leaves_the_files_of_others(finished, only_tosses,
 
 def test_a_result_that_is_no_result_is_told(finished):
     (finished / "tosses" / "result.json").write_text('{"id": "tosses"}')
-    with pytest.raises(ValueError, match=r"result.json is no result .*'config'.*delete it"):
+    with pytest.raises(ValueError, match=r"result.json: expected a complete result .*'config'.*Delete the file"):
         session(finished)
 
 
@@ -175,7 +175,7 @@ def test_an_item_that_cannot_be_judged_keeps_its_runs(tmp_path):
 
 def test_too_few_outcomes_are_told(tmp_path):
     done = session(tmp_path, seeds=2, together=2, compute=lambda *a: tosses.compute(*a)[:1]).run()
-    assert "expected 2 outcomes, one a seed; got 1" in done.failures[0].error
+    assert "expected 2 outcomes, one per seed; got 1" in done.failures[0].error
 
 
 def ending(config, method, seeds):

@@ -91,7 +91,7 @@ def test_an_interrupt_keeps_what_is_done_and_says_so(run, only_tosses, tmp_path,
     monkeypatch.setattr(module, "ITEM", dataclasses.replace(only_tosses, compute=interrupted))
     code, _, err = run("reproduce", "tosses", "--out", tmp_path)
     assert code == 130
-    assert "the same command goes on" in err
+    assert "the same command resumes from here" in err
     assert len(run_files(tmp_path)) == 3
 
 

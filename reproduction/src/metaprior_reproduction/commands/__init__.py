@@ -1,1 +1,1 @@
-"""What this package adds to the command `metaprior`, by entry points of the group `metaprior.commands`."""
+"""The commands that this package adds to `metaprior`, through entry points of the group `metaprior.commands`."""

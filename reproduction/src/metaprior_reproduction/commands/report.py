@@ -1,4 +1,4 @@
-"""`metaprior report`: results to one page."""
+"""`metaprior report`: one page of results."""
 
 import argparse
 from pathlib import Path
@@ -17,7 +17,7 @@ EXAMPLES = """\
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("folder", metavar="DIR", help="a folder of results, as 'metaprior reproduce --out DIR' fills")
-    parser.add_argument("--out", metavar="FILE", help="the HTML page, figures and all; default: DIR/report.html")
+    parser.add_argument("--out", metavar="FILE", help="the HTML page, with its figures; default: DIR/report.html")
     parser.add_argument(
         "--markdown",
         metavar="FILE",
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> Result:
     from metaprior_reproduction.report import html, markdown, read_entries, tally
 
     if args.out and args.markdown:
-        raise UsageError("--out and --markdown: expected one of them")
+        raise UsageError("--out and --markdown: expected one of them; got both")
     entries = read_entries(Path(args.folder))
     target = Path(args.markdown or args.out or Path(args.folder) / "report.html")
     check_output(argparse.Namespace(out=target, force=args.force))

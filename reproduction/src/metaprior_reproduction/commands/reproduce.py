@@ -1,4 +1,4 @@
-"""`metaprior reproduce`: figures and tables of the paper, computed, saved, judged and drawn."""
+"""`metaprior reproduce`: computes, saves, judges and draws figures and tables of the paper."""
 
 import argparse
 import os
@@ -9,7 +9,7 @@ from metaprior.cli.result import Result, UsageError, counted
 if TYPE_CHECKING:
     from metaprior_reproduction.frame.running import Failure, Reproduced
 
-SUMMARY = "reproduce figures and tables of the paper; a run that was stopped goes on"
+SUMMARY = "reproduce figures and tables of the paper, or resume where a run was stopped"
 EXAMPLES = """\
   metaprior reproduce --list
   metaprior reproduce sinusoid --preset smoke
@@ -19,7 +19,7 @@ EXAMPLES = """\
 
 
 class RunsFailedError(ValueError):
-    """Some runs raised; the others are kept."""
+    """Some runs raised an error; the others are kept."""
 
     def __init__(self, reproduced: "Reproduced") -> None:
         self.reproduced = reproduced
@@ -53,18 +53,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seeds", type=_whole, metavar="K", help="how many seeds; default: the preset's")
     parser.add_argument(
-        "--out", metavar="DIR", help="the folder of the results, made if need be; default: reproduced-PRESET"
+        "--out", metavar="DIR", help="the folder of the results, created if needed; default: reproduced-PRESET"
     )
     parser.add_argument(
-        "--jobs", type=int, default=1, metavar="J", help="processes at once; -1: one a core; default: 1"
+        "--jobs", type=int, default=1, metavar="J", help="how many processes; -1: one per core; default: 1"
     )
     parser.add_argument(
-        "--force", action="store_true", help="delete what the folder has of these items and start them anew"
+        "--force", action="store_true", help="delete the files of these items in the folder and start them anew"
     )
 
 
 def run(args: argparse.Namespace) -> Result:
-    """Run what is missing, and tell what came of it."""
+    """Compute the missing runs and summarise the results."""
     from metaprior_reproduction import items
 
     if args.list:

@@ -1,1 +1,1 @@
-"""What runs items: the calls that are missing, the files of the runs, and the result with its verdicts and figures."""
+"""Running items: which calls are missing, the stored runs, and the result with its verdicts and figures."""

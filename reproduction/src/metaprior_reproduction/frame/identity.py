@@ -1,4 +1,4 @@
-"""What the numbers of an item follow from: which item, preset and configuration, in plain things; and the versions."""
+"""What the numbers of an item depend on: the item, preset and configuration as JSON values, and the versions."""
 
 import json
 import math
@@ -12,18 +12,18 @@ import numpy as np
 
 from metaprior import __version__
 
-#: Packages whose versions a run remembers.
+#: Packages whose versions are recorded with every run.
 REMEMBERED = ("jax", "jaxlib", "numpy", "scipy", "scikit-learn", "equinox", "optax")
 
 
 def identity_of(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the numbers of a result follow from: all of its configuration but the number of seeds."""
+    """Return what the numbers of a result depend on: item, preset, and configuration without the number of seeds."""
     config = {name: value for name, value in result["config"].items() if name != "seeds"}
     return {"id": result["id"], "preset": result["preset"], "config": config}
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON can hold: NumPy's numbers as Python's, tuples as lists, numbers that are not finite as None."""
+    """Return a value that JSON can hold: NumPy numbers become Python's, tuples lists, and non-finite numbers None."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -33,18 +33,18 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    raise TypeError(f"expected numbers, texts, lists and mappings, as JSON has them; got {value!r}.")
+    raise TypeError(f"expected what JSON can hold (numbers, strings, lists and mappings); got {value!r}.")
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of what computes, and the kind of machine."""
+    """Return the versions of the packages that compute, and the kind of machine."""
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     found = {name: version(name) for name in REMEMBERED}
     return {"metaprior": __version__, "python": platform.python_version(), **found, "machine": machine}
 
 
 def differences(expected: dict[str, Any], found: dict[str, Any]) -> tuple[str, str]:
-    """Return what differs, as it should be and as it is."""
+    """Return the settings that differ, in words: as expected, and as found."""
     flat = [{"item": one["id"], "preset": one["preset"], **one["config"]} for one in (expected, found)]
     names = [name for name in {**flat[0], **flat[1]} if flat[0].get(name, flat) != flat[1].get(name, flat)]
     own, other = (", ".join(f"{n} {json.dumps(one[n])}" if n in one else f"no {n}" for n in names) for one in flat)

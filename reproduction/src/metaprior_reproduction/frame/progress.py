@@ -1,4 +1,4 @@
-"""What runs, what is left and how long it takes, on stderr: a line for every call that ends; a bar on a terminal."""
+"""Progress on stderr: a line for every call that ends, with an estimate of the time left; on a terminal, a bar too."""
 
 from collections.abc import Sequence
 from types import TracebackType
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Call(NamedTuple):
-    """Runs that are computed in one call: a method of an item with some seeds."""
+    """Runs that are computed in one call: one method of an item with some seeds."""
 
     id: str
     method: str
@@ -21,18 +21,18 @@ class Call(NamedTuple):
 
 
 class Watch:
-    """Tells how far the calls are.
+    """Reports the progress of the calls.
 
     Parameters
     ----------
     calls : sequence of Call
-        What is to be done, in the order in which it is begun.
+        The calls to make, in the order in which they start.
     jobs : int
-        How many run at once.
-    known : mapping of (id, method) to seconds
-        What runs that are there already took, each.
+        How many calls run at once.
+    known : mapping of (id, method) to list of float
+        How many seconds each of the stored runs took.
     quiet : bool
-        Says nothing.
+        Whether to print nothing.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Watch:
         self._seconds = {place: list(seconds) for place, seconds in known.items()}
         self._total = sum(len(call.seeds) for call in calls)
         self._console = Console(stderr=True, quiet=quiet)
-        what = TextColumn("{task.description}", markup=False)  # names of methods have brackets
+        what = TextColumn("{task.description}", markup=False)  # method names contain brackets
         columns = (BarColumn(30), MofNCompleteColumn(), TimeElapsedColumn(), what)
         hidden = quiet or not self._console.is_terminal
         self._bar = Progress(*columns, console=self._console, transient=True, disable=hidden)
@@ -60,14 +60,14 @@ class Watch:
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self._bar.stop()
         if kind is KeyboardInterrupt:
-            self.say("Stopped. What is done is kept: the same command goes on from here.")
+            self.say("Stopped. Finished runs are kept, and the same command resumes from here.")
 
     def say(self, text: str) -> None:
         """Print a line above the bar."""
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def ended(self, call: Call, seconds: float, error: str | None) -> None:
-        """A call ended: tell it, and what is next."""
+        """Record that a call ended, and print how it went and what runs next."""
         self._left.remove(call)
         if error is None:
             self._seconds.setdefault((call.id, call.method), []).extend([seconds / len(call.seeds)] * len(call.seeds))
@@ -85,7 +85,7 @@ class Watch:
         return f"Now: {now}.{words}" if now else "All runs are done."
 
     def seconds_left(self) -> float | None:
-        """Return how long the rest may take: as long as other runs of the method, else of the item, else all."""
+        """Estimate the time left from other runs of the same method, else of the same item, else of all items."""
         if not self._seconds or not self._left:
             return None
         expected = sum(len(call.seeds) * self._usual(call) for call in self._left)

@@ -1,7 +1,7 @@
-"""Runs what is missing of some items, and ends each item when its last run is there.
+"""Computes the missing runs of some items, and finishes each item once its last run is stored.
 
-Methods and seeds of all items go through one sweep. A run is saved by the process that computed it, as soon as it is
-done; a method that raises is told at the end and takes nothing else with it.
+The methods and seeds of all items go through one sweep. The process that computes a run saves it as soon as it is
+done. A method that raises is reported at the end and does not stop the others.
 """
 
 import time
@@ -24,7 +24,7 @@ from metaprior_reproduction.parts.item import Item, Outcome, Run
 
 
 class Failure(NamedTuple):
-    """What raised: a call of a method, or the end of an item."""
+    """Something that raised: a call of a method, or the last step of an item."""
 
     id: str
     what: str
@@ -39,7 +39,7 @@ class Reproduced(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How a call ended: how long it took, and where it raised, the error for the list and for the log."""
+    """How a call ended: how long it took and, if it raised, the error for the final list and for the log."""
 
     seconds: float
     error: str | None = None
@@ -48,14 +48,14 @@ class Ended(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """An item under one configuration, with the place of its files."""
+    """An item under one configuration, with the store of its files."""
 
     item: Item
     store: Store
 
     @property
     def methods(self) -> list[str]:
-        """The methods, each once."""
+        """The methods, without duplicates."""
         return list(dict.fromkeys(self.item.methods(self.store.config)))
 
     @property
@@ -64,17 +64,17 @@ class Study:
         return range(self.store.config["seeds"])
 
     def missing(self) -> list[Call]:
-        """Return the calls of which a run is missing.
+        """Return the calls with at least one missing run.
 
-        Seeds are grouped without regard to what is there: a call that was cut short is made again as it was, for
-        seeds that train side by side may differ by rounding from seeds that train in other company.
+        Seeds are grouped without regard to what is stored. A call that was cut short is repeated with all its seeds,
+        because a seed that trains side by side with others may differ by rounding from the same seed in another group.
         """
         groups = [tuple(self.seeds[i : i + self.item.together]) for i in range(0, len(self.seeds), self.item.together)]
         calls = [Call(self.store.id, method, seeds) for method in self.methods for seeds in groups]
         return [call for call in calls if not all(self.store.has(call.method, seed) for seed in call.seeds)]
 
     def known(self) -> dict[tuple[str, str], list[float]]:
-        """Return how long the runs took that are there."""
+        """Return how long each of the stored runs took."""
         found: dict[tuple[str, str], list[float]] = {}
         for method in self.methods:
             for seed in self.seeds:
@@ -97,7 +97,7 @@ def reproduce(
     force: bool = False,
     quiet: bool = True,
 ) -> Reproduced:
-    """Compute, save, judge and draw items; what is there already is not computed again.
+    """Compute, save, judge and draw items; stored runs are not computed again.
 
     Parameters
     ----------
@@ -106,15 +106,15 @@ def reproduce(
     preset : {"smoke", "paper"}
         Which configuration.
     out : path
-        The folder; every item has its own in it.
+        The folder of the results; every item has a subfolder of its own.
     seeds : int, default=None
-        How many seeds; None takes the preset's.
+        How many seeds; None takes the number of the preset.
     jobs : int, default=1
-        How many processes; -1 is one a core.
+        How many processes; -1 is one per core.
     force : bool, default=False
-        Delete what is there of these items and start anew.
+        Whether to delete the files of these items and start again.
     quiet : bool, default=True
-        No progress on stderr.
+        Whether to print no progress on stderr.
     """
     studies = [make_study(name, item_named(name), preset, Path(out), seeds) for name in dict.fromkeys(names)]
     for study in studies:
@@ -123,9 +123,9 @@ def reproduce(
 
 
 def make_study(name: str, item: Item, preset: str, out: Path, seeds: int | None = None) -> Study:
-    """Return an item under a preset, with its own number of seeds or another."""
+    """Return an item under a preset, with the number of seeds of the preset or another one."""
     if preset not in item.presets:
-        raise ValueError(f"preset: {name} has {sorted(item.presets)}; got {preset!r}.")
+        raise ValueError(f"preset: expected one of {sorted(item.presets)} for {name}; got {preset!r}.")
     config = dict(item.presets[preset]) | ({} if seeds is None else {"seeds": seeds})
     if config["seeds"] < 1:
         raise ValueError(f"seeds: expected a whole number, at least 1; got {config['seeds']}.")
@@ -133,7 +133,7 @@ def make_study(name: str, item: Item, preset: str, out: Path, seeds: int | None 
 
 
 class Session:
-    """Studies on their way: which calls are left, which results are there, what failed."""
+    """A run over several studies: which calls are left, which results are written, and what failed."""
 
     def __init__(self, studies: Sequence[Study], jobs: int = 1) -> None:
         self.studies = {study.store.id: study for study in studies}
@@ -144,7 +144,7 @@ class Session:
         self.failures: list[Failure] = []
 
     def run(self, quiet: bool = True) -> Reproduced:
-        """Run what is missing, and end every study whose runs are all there."""
+        """Compute the missing runs, and finish every study whose runs are all stored."""
         known = {place: seconds for study in self.studies.values() for place, seconds in study.known().items()}
         with Watch(self.calls, joblib.effective_n_jobs(self.jobs), known, quiet) as watch:
             for id in self.studies:
@@ -159,7 +159,7 @@ class Session:
             for number, ended in run_jobs(attempt, work, self.jobs):
                 self._call_ended(self.calls[number], ended, watch)
         except BrokenProcessPool as error:
-            words = f"a process ended abruptly, perhaps out of memory; take fewer --jobs ({error})"
+            words = f"a process died, perhaps because memory ran out; use fewer --jobs ({error})"
             self.failures += [Failure(call.id, str(call), words) for call in self.left]
 
     def _call_ended(self, call: Call, ended: Ended, watch: Watch) -> None:
@@ -170,7 +170,7 @@ class Session:
         self._end(call.id, watch)
 
     def _end(self, id: str, watch: Watch) -> None:
-        """Write the result of an item that has all its runs."""
+        """Write the result of an item if all its runs are stored."""
         waiting = [call.id for call in self.left] + [failure.id for failure in self.failures]
         if id in waiting:
             return
@@ -184,17 +184,17 @@ class Session:
 
 
 def attempt(compute: Callable[[Any, str, Sequence[int]], Sequence[Outcome]], store: Store, call: Call) -> Ended:
-    """Compute runs and save them; an error is returned, not raised."""
+    """Compute runs and save them; an error is returned instead of raised."""
     started = time.perf_counter()
     try:
         outcomes = list(compute(store.config, call.method, list(call.seeds)))
         seconds = time.perf_counter() - started
         if len(outcomes) != len(call.seeds):
-            raise ValueError(f"compute: expected {len(call.seeds)} outcomes, one a seed; got {len(outcomes)}.")
+            raise ValueError(f"compute: expected {len(call.seeds)} outcomes, one per seed; got {len(outcomes)}.")
         for seed, outcome in zip(call.seeds, outcomes, strict=True):
             if not store.has(call.method, seed):
                 store.save(Run(call.method, seed, outcome, seconds / len(call.seeds)))
-    except DataError as error:  # says itself what came and what to do
+    except DataError as error:  # its message already says what came and what to do
         return Ended(time.perf_counter() - started, str(error), str(error))
     except Exception as error:
         return Ended(time.perf_counter() - started, in_a_line(error), traceback.format_exc())
@@ -202,6 +202,6 @@ def attempt(compute: Callable[[Any, str, Sequence[int]], Sequence[Outcome]], sto
 
 
 def in_a_line(error: Exception) -> str:
-    """Return an error and its place in one line."""
+    """Return an error and where it was raised, in one line."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"

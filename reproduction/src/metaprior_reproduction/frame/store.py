@@ -1,9 +1,9 @@
-"""The files of an item: one a run, written when the run is done and read under the same configuration only.
+"""The files of an item: one per run, written when the run is done and read only under the same configuration.
 
-A run's file holds its arrays in safetensors and all else in JSON in its header; there is no pickle in it. It is written
-atomically, so a kill loses at most the runs under way, and it carries what its numbers follow from: the item, the
-preset and the configuration. Only the number of seeds is left out of that, for a run is the same however many others
-there are.
+A run's file is in the safetensors format: tensors hold the arrays, and JSON in the header holds everything else. There
+is no pickle in it. The file is written atomically, so a kill loses at most the runs in progress. It records what its
+numbers depend on: the item, the preset and the configuration. The number of seeds is left out, because a run is the
+same however many others there are.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ from metaprior.io.atomic import write_atomically
 from metaprior_reproduction.frame.identity import differences, identity_of, plain, versions
 from metaprior_reproduction.parts.item import Config, Outcome, Run
 
-#: The version of the format; a file of another is computed again.
+#: The version of the format; a run in a file of another version is computed again.
 FORMAT = "metaprior run 1"
-#: How the names of run files end.
+#: The extension of run files.
 ENDING = ".safetensors"
 
 
@@ -30,7 +30,7 @@ class OtherConfigurationError(ValueError):
 
 
 class Kept(NamedTuple):
-    """A run and the versions that it was computed with."""
+    """A stored run and the versions that it was computed with."""
 
     run: Run
     versions: dict[str, str]
@@ -43,13 +43,13 @@ class Store:
     Parameters
     ----------
     folder : Path
-        `DIR/ITEM`; runs go to its folder `runs`, the result and the figures beside that.
+        `DIR/ITEM`. Runs go to its subfolder `runs`, and the result and the figures beside that.
     id : str
         The item's id.
     preset : str
         The name of the preset.
     config : mapping
-        The configuration, the number of seeds among it.
+        The configuration, including the number of seeds.
     """
 
     folder: Path
@@ -69,11 +69,11 @@ class Store:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the numbers of a run follow from, in plain things."""
+        """What the numbers of a run depend on, as JSON values."""
         return identity_of({"id": self.id, "preset": self.preset, "config": plain(self.config)})
 
     def path(self, method: str, seed: int) -> Path:
-        """Return the file of a run; the digest keeps apart names that are alike once simplified."""
+        """Return the file of a run; the digest distinguishes method names that are equal once simplified."""
         simple = re.sub(r"[^a-z0-9]+", "-", method.lower()).strip("-")
         digest = hashlib.sha256(method.encode()).hexdigest()[:8]
         return self.runs / f"{simple}.{digest}.{seed}{ENDING}"
@@ -96,20 +96,20 @@ class Store:
         write_atomically(self.path(run.method, run.seed), save(arrays, header))
 
     def has(self, method: str, seed: int) -> bool:
-        """Return whether a run is there, whole; one of another configuration is an error."""
+        """Return whether a run is stored and complete; one of another configuration is an error."""
         return self._record(method, seed) is not None
 
     def seconds(self, method: str, seed: int) -> float | None:
-        """Return how long a run took; None where there is no whole one."""
+        """Return how long a run took; None if no complete one is stored."""
         record = self._record(method, seed)
         return None if record is None else float(record["seconds"])
 
     def load(self, method: str, seed: int) -> Kept:
-        """Return a run that is there."""
+        """Return a stored run."""
         path = self.path(method, seed)
         record, read = self._record(method, seed), _read(path, with_arrays=True)
         if record is None or read is None:
-            raise FileNotFoundError(f"{path}: expected a run, whole; it is gone. The same command computes it again.")
+            raise FileNotFoundError(f"{path}: expected a complete run; it is gone. The same command computes it again.")
         run = Run(method, seed, Outcome(record["metrics"], read[1]), record["seconds"])
         return Kept(run, record["versions"])
 
@@ -122,7 +122,7 @@ class Store:
         return found[0]
 
     def check(self) -> None:
-        """Refuse a folder that holds results of another configuration, or of more seeds."""
+        """Raise if the folder holds results of another configuration, or of more seeds."""
         for path in sorted(self.runs.glob(f"*{ENDING}")):
             if found := _read(path):
                 self._check_same(path, found[0]["identity"])
@@ -133,7 +133,7 @@ class Store:
         if held["config"]["seeds"] > self.config["seeds"]:
             raise OtherConfigurationError(
                 f"{self.result} has {held['config']['seeds']} seeds, more than the {self.config['seeds']} asked for; "
-                f"ask for as many, give another --out, or --force to start {self.id} anew (its files are then deleted)."
+                f"ask for as many, give another --out, or --force to start {self.id} anew (which deletes its files)."
             )
 
     def _check_same(self, path: Path, found: dict[str, Any]) -> None:
@@ -142,17 +142,17 @@ class Store:
         expected, came = differences(self.identity, found)
         raise OtherConfigurationError(
             f"{path} is of another configuration: expected {expected}; it has {came}. Give another --out, or --force "
-            f"to start {self.id} anew (its files in {self.folder} are then deleted)."
+            f"to start {self.id} anew (which deletes its files in {self.folder})."
         )
 
     def clear(self) -> None:
-        """Delete the runs (halves of them too), the result and the figures; files of anybody else stay."""
+        """Delete the runs (also partly written ones), the result and the figures, and no other files."""
         figures = read_result(self.result).get("figures", []) if _is_readable(self.result) else []
         for path in [*self.runs.glob(f"*{ENDING}*"), *self.figure_files(figures), self.result]:
             path.unlink(missing_ok=True)
 
     def figure_files(self, names: list[str]) -> list[Path]:
-        """Return the files of figures."""
+        """Return the files of the figures of these names."""
         return [self.folder / f"{name}.{kind}" for name in names for kind in ("png", "svg")]
 
 
@@ -160,14 +160,14 @@ class Store:
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """Return what a result.json holds."""
+    """Return the content of a result.json."""
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
         identity_of(result), result["config"]["seeds"]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{path} is no result of 'metaprior reproduce', or is not complete ({error!r}); delete it, and the same "
-            "command writes it again."
+            f"{path}: expected a complete result of 'metaprior reproduce'; reading it raised {error!r}. Delete the "
+            "file, and the same command writes it again."
         ) from error
     return dict(result)
 
@@ -188,7 +188,7 @@ def _checked(name: str, value: Any) -> np.ndarray:
 
 
 def _read(path: Path, *, with_arrays: bool = False) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-    """Return record and arrays of a run's file; None where it is not whole, or not of this format."""
+    """Return the record and the arrays of a run's file; None if it is incomplete or not of this format."""
     from safetensors import SafetensorError, safe_open
 
     try:

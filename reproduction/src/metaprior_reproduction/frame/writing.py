@@ -1,7 +1,7 @@
-"""The end of an item: verdicts, figures and `result.json`, from runs that are all there.
+"""The last step of an item, once all its runs are stored: verdicts, figures and `result.json`.
 
-Everything is made from the files of the runs, so what is written is the same whether they were computed at once or in
-pieces. `result.json` comes last: where it is, the figures are.
+Everything is made from the files of the runs, so the output is the same whether they were computed at once or in
+pieces. `result.json` is written last: if it exists, the figures do too.
 """
 
 import io
@@ -18,13 +18,13 @@ from metaprior_reproduction.parts.item import Item, Results, Run, Verdict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Dots an inch of PNG files and of the rasterised parts of SVG files.
+#: Dots per inch of PNG files and of the rasterised parts of SVG files.
 DPI = 110
 OUTCOMES = get_args(get_type_hints(Verdict)["outcome"])
 
 
 def write_result(item: Item, store: Store, kept: Sequence[Kept]) -> dict[str, Any]:
-    """Judge and draw, write figures and result, and return the result."""
+    """Judge and draw an item, write its figures and its result, and return the result."""
     results = Results(store.config, [one.run for one in kept])
     verdicts = [_checked(verdict) for verdict in item.judge(results)]
     figures = _write_figures(store, item.draw(results))
@@ -51,7 +51,7 @@ def write_result(item: Item, store: Store, kept: Sequence[Kept]) -> dict[str, An
 
 
 def rows(results: Results) -> list[dict[str, Any]]:
-    """Return the table: for every method its metrics over seeds."""
+    """Return the rows of the table: the metrics of every method, summarised over seeds."""
     return [
         {
             "method": method,
@@ -72,7 +72,7 @@ def _checked(verdict: Verdict) -> Verdict:
 
 
 def _joined(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the versions; where runs differ, all of them."""
+    """Return the versions; if runs differ, all of theirs."""
     names = dict.fromkeys(name for one in found for name in one)
     return {name: "; ".join(dict.fromkeys(one[name] for one in found if name in one)) for name in names}
 
@@ -81,7 +81,7 @@ def _joined(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _write_figures(store: Store, figures: "Mapping[str, Figure]") -> list[str]:
-    """Write figures as PNG and SVG, the same bytes for the same figure, and return their names."""
+    """Write figures as PNG and SVG, with the same bytes for the same figure, and return their names."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
@@ -98,7 +98,7 @@ def _write_figures(store: Store, figures: "Mapping[str, Figure]") -> list[str]:
 
 
 def _drop_old_figures(store: Store, names: Sequence[str]) -> None:
-    """Delete figures that the result before this one had and this one has not."""
+    """Delete the figures of the previous result that this one does not have."""
     held = read_result(store.result).get("figures", []) if store.result.exists() else []
     for path in store.figure_files([name for name in held if name not in names]):
         path.unlink(missing_ok=True)

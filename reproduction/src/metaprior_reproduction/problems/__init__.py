@@ -1,4 +1,4 @@
-"""Problems whose truth is known, to hold decisions against: functions to minimise, and mushrooms to eat or leave."""
+"""Problems with a known truth, to test decisions on: functions to minimise, and mushrooms to eat or leave."""
 
 from metaprior_reproduction.problems.functions import BRANIN, HARTMANN6, RIPPLES, Objective
 from metaprior_reproduction.problems.mushrooms import Mushrooms

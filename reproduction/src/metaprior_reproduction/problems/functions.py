@@ -8,7 +8,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Objective:
-    """A function of [num_dimensions], its box and its lowest value in it."""
+    """A function of an array [num_dimensions], its box, and its lowest value in the box."""
 
     function: Callable[[np.ndarray], float]
     bounds: tuple[tuple[float, float], ...]
@@ -43,7 +43,7 @@ def _hartmann6(x: np.ndarray) -> float:
     return -float(np.array([1.0, 1.2, 3.0, 3.2]) @ np.exp(-np.sum(_A * (x - _P) ** 2, axis=1)))
 
 
-#: Where a well of `ripples` lies, and how often it comes again.
+#: The position of one well of `ripples`, and the periods with which it repeats.
 WELL, PERIOD = (0.4, 1.1), (1.3, 1.9)
 
 
@@ -57,5 +57,5 @@ def _ripples(x: np.ndarray) -> float:
 BRANIN = Objective(_branin, ((-5.0, 10.0), (0.0, 15.0)), 0.39788735772973816)
 #: Six local minima in six dimensions.
 HARTMANN6 = Objective(_hartmann6, ((0.0, 1.0),) * 6, -3.322368011391339)
-#: 1200 equal wells, forty periods by thirty: who does not know of them has little to hold on to.
+#: 1200 equal wells, forty periods by thirty: a model that does not know the periods has little to go on.
 RIPPLES = Objective(_ripples, ((0.0, 52.0), (0.0, 57.0)), 0.0)

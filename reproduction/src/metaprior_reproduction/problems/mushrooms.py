@@ -1,7 +1,7 @@
 """Eat it or leave it: the mushroom bandit.
 
-Leaving gives 0. Eating gives 5 where the mushroom is edible; where it is poisonous, 5 or -35, each with probability
-one half. The oracle knows which are edible, eats those and leaves the others.
+Leaving gives 0. Eating an edible mushroom gives 5, and eating a poisonous one 5 or -35, each with probability one
+half. The oracle knows which mushrooms are edible, eats those and leaves the others.
 """
 
 from typing import Any
@@ -10,12 +10,12 @@ import numpy as np
 
 #: The arms.
 LEAVE, EAT = 0, 1
-#: What eating gives, well and badly, and how often a poisonous mushroom harms.
+#: The good and the bad reward of eating, and the probability that a poisonous mushroom harms.
 GOOD, BAD, HARM_PROBABILITY = 5.0, -35.0, 0.5
 
 
 class Mushrooms:
-    """A stream of mushrooms: which one comes, and what eating it would do, depends on the seed and the round alone.
+    """A stream of mushrooms: which one comes, and what eating it would do, depends only on the seed and the round.
 
     Parameters
     ----------
@@ -32,13 +32,13 @@ class Mushrooms:
         self.X, self.poisonous = np.asarray(X), np.asarray(poisonous).astype(bool)
         if self.X.ndim != 2 or self.poisonous.shape != (len(self.X),):
             raise ValueError(
-                f"Mushrooms: expected a table and one number a row; got shapes {self.X.shape} and "
+                f"Mushrooms: expected a table and one number per row; got shapes {self.X.shape} and "
                 f"{self.poisonous.shape}."
             )
         self.random_state = random_state
 
     def _dice(self, rounds: np.ndarray) -> np.ndarray:
-        """Return two uniform numbers a round: which mushroom, and whether it would harm."""
+        """Return two uniform numbers per round: which mushroom comes, and whether it would harm."""
         return np.array([np.random.default_rng([self.random_state, int(t)]).uniform(size=2) for t in rounds])
 
     def _rows(self, rounds: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Results to pages: what `metaprior reproduce` wrote, as one HTML page or as Markdown; one kind of page a file."""
+"""Pages of what `metaprior reproduce` wrote, in HTML or Markdown; each kind of page has a file of its own."""
 
 from metaprior_reproduction.report import html, markdown
 from metaprior_reproduction.report.contents import Entry, read_entries, tally

@@ -1,4 +1,4 @@
-"""What a page tells of a result: read from `result.json` and the figures beside it, and from nothing else."""
+"""The content of a page, read from `result.json` and the figures beside it, and from nothing else."""
 
 import json
 import re
@@ -9,24 +9,24 @@ from typing import Any, NamedTuple
 
 from metaprior_reproduction.report.numbers import number_text
 
-#: What verdicts say, in the order in which they are counted.
+#: The outcomes of verdicts, in the order in which they are counted.
 OUTCOMES = ("agrees", "better", "worse")
 MEANING = "Agrees: as the paper claims; better: than it claims; worse: the claim is not met here."
-#: Beyond so many metrics a table has a row a metric, and a column a method.
+#: With more metrics than this, a table has one row per metric and one column per method.
 MOST_COLUMNS = 8
 #: The parts of a result that a page needs.
 NEEDED = ("id", "title", "claim", "preset", "config", "versions", "seconds", "verdicts", "rows", "paper", "figures")
 
 
 class Cell(NamedTuple):
-    """A number of a table: ours with its standard error, and the paper's; empty where there is none."""
+    """A cell of a table: our number with its standard error, and the paper's; empty where there is none."""
 
     ours: str
     paper: str
 
 
 class Table(NamedTuple):
-    """A table of numbers: the word over the first column, the names of the others, and a name and cells a row."""
+    """A table of numbers: the heading of the first column, the other headings, and rows of a name and its cells."""
 
     corner: str
     columns: list[str]
@@ -46,7 +46,7 @@ class Entry:
         return str(self.result["id"])
 
     def figure(self, name: str, kinds: Sequence[str] = ("svg", "png")) -> Path:
-        """Return the file of a figure, of the first of these kinds that there is."""
+        """Return the file of a figure, in the first of these formats that exists."""
         for kind in kinds:
             if (path := self.folder / f"{name}.{kind}").is_file():
                 return path
@@ -60,7 +60,7 @@ class Entry:
         return tally([self])
 
     def table(self) -> Table:
-        """Return the numbers; where metrics are many, they go down the page."""
+        """Return the table of numbers; if there are many metrics, they are its rows."""
         ours = {row["method"]: row["metrics"] for row in self.result["rows"]}
         methods = list(dict.fromkeys([*ours, *self.result["paper"]]))
         own = (name for metrics in ours.values() for name in metrics)
@@ -83,12 +83,12 @@ def tally(entries: Sequence[Entry]) -> dict[str, int]:
 
 
 def read_entries(folder: Path) -> list[Entry]:
-    """Return the results of a folder: figures and tables of the paper by number, its appendix, then all others."""
+    """Return the results in a folder: the paper's figures and tables by number, its appendix, then all others."""
     paths = sorted(folder.glob("*/result.json"))
     if not paths:
         raise FileNotFoundError(
-            f"{folder}: expected results as 'metaprior reproduce ITEM --out {folder}' writes them, ITEM/result.json; "
-            "there are none."
+            f"{folder}: expected results as 'metaprior reproduce ITEM --out {folder}' writes them (ITEM/result.json); "
+            "there are none. Run that command first."
         )
     return sorted((_read(path) for path in paths), key=_place)
 
@@ -100,7 +100,7 @@ def _read(path: Path) -> Entry:
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path} is not complete ({error}); run 'metaprior reproduce' again.") from error
     if absent:
-        raise ValueError(f"{path} has no {', '.join(absent)}; expected a result of 'metaprior reproduce'.")
+        raise ValueError(f"{path}: expected a result of 'metaprior reproduce'; it has no {', '.join(absent)}.")
     return Entry(result, path.parent)
 
 

@@ -1,4 +1,4 @@
-"""One HTML page of results that needs nothing beside itself: figures are in it, and nothing is fetched."""
+"""One self-contained HTML page of results: figures are embedded, and nothing is fetched."""
 
 import base64
 import json
@@ -9,9 +9,9 @@ from pathlib import Path
 from metaprior_reproduction.frame.progress import duration
 from metaprior_reproduction.report.contents import MEANING, OUTCOMES, Entry, Table, tally
 
-#: An SVG file larger than this gives way to its PNG.
+#: If an SVG file has more bytes, the PNG is embedded instead.
 LARGEST_SVG = 400_000
-#: A table of more rows is folded.
+#: A table with more rows is folded.
 LONGEST = 25
 KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 STYLE = """
@@ -143,7 +143,7 @@ def _figure(entry: Entry, name: str) -> str:
 
 
 def _embedded(entry: Entry, name: str) -> Path:
-    """Return the SVG, or the PNG where that is far smaller."""
+    """Return the SVG of a figure, or the PNG if the SVG is large."""
     path = entry.figure(name)
     return entry.figure(name, ("png", "svg")) if path.stat().st_size > LARGEST_SVG else path
 

@@ -1,4 +1,4 @@
-"""A Markdown page of results, with links to the figures where they are."""
+"""A Markdown page of results, with links to the files of the figures."""
 
 import json
 import os
@@ -9,14 +9,14 @@ from pathlib import Path
 from metaprior_reproduction.frame.progress import duration
 from metaprior_reproduction.report.contents import MEANING, OUTCOMES, Cell, Entry, tally
 
-#: A file in the folder of the results whose text, where there is one, stands at the top of the page.
+#: A file in the folder of the results; if it exists, its text is put at the top of the page.
 NOTE = "note.md"
-#: A table of more rows is folded.
+#: A table with more rows is folded.
 LONGEST = 25
 
 
 def page(entries: Sequence[Entry], place: Path) -> str:
-    """Return the page, with links that hold for a file in the folder `place`."""
+    """Return the page, with links that are relative to the folder `place`."""
     results = entries[0].folder.parent
     folder, note = os.path.relpath(results, place), results / NOTE
     total = sum(entry.result["seconds"] for entry in entries)
@@ -98,7 +98,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text in one line in which nothing is taken for a mark of Markdown."""
+    """Return text on one line, with the special characters of Markdown escaped."""
     return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(text.split()))
 
 

@@ -1,12 +1,12 @@
-"""Numbers as people read them."""
+"""Numbers as text for readers."""
 
 import math
 
 
 def number_text(mean: float | None, se: float | None) -> str:
-    """Return a mean with its standard error, both to the error's second digit; four digits where there is no error.
+    """Return a mean with its standard error, both to the error's second digit; four digits if there is no error.
 
-    None is a number that is not finite.
+    None stands for a number that is not finite.
     """
     if mean is None:
         return "not finite"
