@@ -95,9 +95,9 @@ def test_files_for_non_commercial_use_are_the_splits_and_their_licence_says_so()
 
 
 def test_an_unknown_file_is_refused_with_names_near_it():
-    with pytest.raises(ValueError, match="'mnist/t10k-labels' is no registered file.*mnist/t10k-labels-idx1"):
+    with pytest.raises(ValueError, match="'mnist/t10k-labels' is not a registered file.*mnist/t10k-labels-idx1"):
         datasets.fetch("mnist/t10k-labels")
-    with pytest.raises(ValueError, match="is no registered file"):
+    with pytest.raises(ValueError, match="is not a registered file"):
         datasets.fetch("../registry.json")
 
 
@@ -148,7 +148,7 @@ def test_a_file_of_another_length_is_told_with_both_lengths(content, words, held
 
 def test_a_named_folder_that_is_none_is_told(cache, monkeypatch, tmp_path):
     monkeypatch.setenv("METAPRIOR_DATA", str(tmp_path / "absent"))
-    with pytest.raises(DataError, match="METAPRIOR_DATA: expected a folder; .*absent' is none.*unset it"):
+    with pytest.raises(DataError, match="METAPRIOR_DATA: expected a folder; .*absent' is not one.*unset it"):
         datasets.fetch(NAME)
 
 
@@ -194,7 +194,7 @@ def test_the_next_address_is_tried_where_one_fails(web):
         ((200, {}, CONTENT[:100]), "is not complete: expected 2,048 bytes, it has 100"),
         ((200, {"content-length": "2048"}, CONTENT[:100]), "(is not complete|IncompleteRead)"),
         ((404, {}, b""), "404"),
-        ((302, {"location": "http://plain.invalid/part"}, b""), "expected an address of https, got 'http://plain"),
+        ((302, {"location": "http://plain.invalid/part"}, b""), "expected an https address; got 'http://plain"),
     ],
 )
 def test_a_download_that_is_not_the_file_is_told_and_leaves_nothing(answer, words, web, cache):
@@ -220,7 +220,7 @@ def test_a_missing_network_is_told_with_what_to_do(cache, monkeypatch):
 
     monkeypatch.setattr(socket, "getaddrinfo", no_network)
     words = (
-        r"(?s)cannot be downloaded.*2,048 bytes of sha256.*no answer.*name resolution.*Check the network.*METAPRIOR_"
+        r"(?s)cannot be downloaded.*2,048 bytes of sha256.*no usable answer.*name resolution.*Check the network.*METAPRIOR_"
     )
     with pytest.raises(DataError, match=words):
         datasets.fetch(NAME)
@@ -285,7 +285,7 @@ def test_a_plain_http_server_is_refused_without_being_asked(cache, monkeypatch):
     with Server(whole) as server:
         address = f"http://127.0.0.1:{server.port}/part"
         monkeypatch.setattr(files, "registry", lambda: {NAME: entry(address)})
-        with pytest.raises(DataError, match=f"expected an address of https, got '{address}'"):
+        with pytest.raises(DataError, match=f"expected an https address; got '{address}'"):
             datasets.fetch(NAME)
         assert server.asked == []
 
@@ -329,7 +329,7 @@ def test_over_real_https_the_file_comes_a_cut_answer_a_way_out_and_a_stranger_do
         with pytest.raises(DataError, match="(?i)certificate"):  # nobody vouches for it yet
             fetched("/part")
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority))
-        with pytest.raises(DataError, match="expected an address of https, got 'http://127"):
+        with pytest.raises(DataError, match="expected an https address; got 'http://127"):
             fetched("/out")
         with pytest.raises(DataError, match="IncompleteRead|is not complete"):
             fetched("/cut")

@@ -1,4 +1,4 @@
-"""Data: toy problems as functions of a seed, and public data sets by https and checksum, or from METAPRIOR_DATA."""
+"""Data sets: toy problems made from a seed, and public data from METAPRIOR_DATA or by https, with checksums."""
 
 from metaprior_reproduction.datasets.archives import unpack
 from metaprior_reproduction.datasets.data import Data, DataError

@@ -1,4 +1,4 @@
-"""Archives (zip and tar), read without trust: no member leaves the folder it is unpacked in, and none is a link."""
+"""Zip and tar archives, read without trusting them: no member may leave the folder or be a link."""
 
 import itertools
 import lzma
@@ -13,20 +13,20 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from metaprior_reproduction.datasets.data import DataError
 
-#: An archive that says it holds more is refused.
+#: An archive that claims to hold more is refused.
 MAX_BYTES = 2**30
 #: What Python's readers raise on damaged archives.
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, NotImplementedError)
 
 
 def members(archive: str | os.PathLike[str]) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """Return name and content of every file in a zip or tar archive, one after the other.
+    """Yield the name and the content of every file in a zip or tar archive.
 
     Raises
     ------
     DataError
-        It is no archive or a damaged one, a name is absolute or has "..", a member is neither a file nor a folder
-        (links, devices), or there are more than `MAX_BYTES` inside.
+        The file is not an archive or is damaged, a name is absolute or contains "..", a member is neither a file nor a
+        folder (but a link or a device), or the contents exceed `MAX_BYTES`.
     """
     path = Path(archive)
     try:
@@ -35,20 +35,20 @@ def members(archive: str | os.PathLike[str]) -> Iterator[tuple[PurePosixPath, by
         elif tarfile.is_tarfile(path):
             yield from _of_tar(path)
         else:
-            raise DataError(f"{path}: expected a zip or tar archive; it is none. Get another copy.")
+            raise DataError(f"{path}: expected a zip or tar archive; it is neither. Get another copy.")
     except _DAMAGE as error:
         raise DataError(f"{path}: the archive is damaged ({error}). Get another copy.") from error
 
 
 def unpack(archive: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
-    """Unpack an archive into a new folder: all of it, or nothing where any member is refused (see `members`).
+    """Unpack an archive into a new folder: all of it, or nothing if any member is refused (see `members`).
 
     Parameters
     ----------
     archive : str or path
         A zip or tar file, as `fetch` returns it.
     folder : str or path
-        The folder to make; it must not exist.
+        The folder to create; it must not exist.
     """
     source, target = Path(archive), Path(folder)
     if target.exists() or target.is_symlink():
@@ -63,7 +63,7 @@ def unpack(archive: str | os.PathLike[str], folder: str | os.PathLike[str]) -> P
                 with place.open("xb") as file:
                     file.write(content)
             except (FileExistsError, NotADirectoryError) as error:
-                raise _refused(source, str(name), "stands there twice") from error
+                raise _refused(source, str(name), "clashes with another member") from error
         os.rename(inside, target)
     return target
 
@@ -73,7 +73,7 @@ def _of_zip(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
         _check_size(path, sum(info.file_size for info in archive.infolist()))
         for info in archive.infolist():
             name = _checked_name(path, info.filename)
-            kind = stat.S_IFMT(info.external_attr >> 16)  # 0 where the archive was not made on Unix
+            kind = stat.S_IFMT(info.external_attr >> 16)  # 0 if the archive was not made on Unix
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise _refused(path, info.filename, "is neither a file nor a folder")
             if info.flag_bits & 1:
@@ -85,7 +85,7 @@ def _of_zip(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
 def _of_tar(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
     with tarfile.open(path) as archive:
         sizes = itertools.accumulate(info.size for info in archive)
-        for size in sizes:  # stops at the first header that is too much: headers alone can be a bomb
+        for size in sizes:  # stops at the first header over the limit: headers alone can be a bomb
             _check_size(path, size)
         for info in archive:
             name = _checked_name(path, info.name)
@@ -97,7 +97,7 @@ def _of_tar(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
 
 
 def _checked_name(path: Path, name: str) -> PurePosixPath:
-    """Return a member's name if it stays inside on every system."""
+    """Return the name of a member if it stays inside the folder on every system."""
     windows = PureWindowsPath(name)  # knows both slashes, drives and shares
     if windows.anchor or ".." in windows.parts or "\0" in name:
         raise _refused(path, name, "does not stay inside the folder it is unpacked in")
@@ -106,7 +106,7 @@ def _checked_name(path: Path, name: str) -> PurePosixPath:
 
 def _check_size(path: Path, size: int) -> None:
     if size > MAX_BYTES:
-        raise DataError(f"{path}: expected an archive of at most {MAX_BYTES:,} bytes unpacked; it says {size:,}.")
+        raise DataError(f"{path}: expected an archive of at most {MAX_BYTES:,} bytes unpacked; it claims {size:,}.")
 
 
 def _refused(path: Path, name: str, why: str) -> DataError:

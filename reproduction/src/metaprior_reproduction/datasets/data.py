@@ -7,7 +7,7 @@ import numpy as np
 
 
 class DataError(RuntimeError):
-    """A data file cannot be had, or is not what it should be; the message says what to do."""
+    """A data file cannot be obtained, or is not what it should be; the message says what to do."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -17,7 +17,7 @@ class Data:
     Attributes
     ----------
     X : ndarray
-        Inputs, one row an observation.
+        Inputs, one row per observation.
     y : ndarray
         Targets: numbers, or classes 0, 1, ...
     columns : tuple of str
@@ -25,9 +25,9 @@ class Data:
     target : str
         What y is, with its unit.
     classes : tuple of str
-        Names of the classes, `classes[y[0]]` is that of the first row; empty where y is a number.
+        Names of the classes, so that `classes[y[0]]` is the class of the first row; empty if y holds numbers.
     licence : str
-        Terms of the files it comes from, as far as they are known.
+        Terms of the files that the data come from, as far as they are known.
     homepage : str
         Where the data are described.
     """

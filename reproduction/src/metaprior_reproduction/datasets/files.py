@@ -1,8 +1,8 @@
-"""Data files: a register of public addresses with checksums, a folder that may hold them, a cache for the rest.
+"""Data files: a registry of public addresses with checksums, a folder that may hold files, and a cache for the rest.
 
-`registry.json` names every file with its sha256, size, licence and https addresses. A file is looked for in the folder
-that METAPRIOR_DATA names and used in place; else in the user's cache folder; else pooch downloads it into the cache.
-Whatever the way, nothing is read whose size and sha256 are not those of the register.
+`registry.json` lists every file with its sha256, size, licence and https addresses. A file in the folder that
+METAPRIOR_DATA names is used in place. Otherwise the file in the user's cache folder is used, where pooch downloads it
+if needed. In all cases, a file is read only if its size and sha256 match the registry.
 """
 
 import difflib
@@ -22,7 +22,7 @@ from metaprior_reproduction.datasets.data import DataError
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file of the register."""
+    """One file of the registry."""
 
     name: str
     sha256: str
@@ -48,15 +48,15 @@ def registry() -> dict[str, DataFile]:
 
 
 def registered(name: str) -> DataFile:
-    """Return the entry of a file, or say which names are near."""
+    """Return the entry of a file; the error for an unknown name suggests similar ones."""
     if name not in registry():
         near = difflib.get_close_matches(name, registry(), n=3, cutoff=0.4)
-        raise ValueError(f"{name!r} is no registered file; near it are {near}, all are in datasets.registry().")
+        raise ValueError(f"{name!r} is not a registered file; similar names: {near}. See datasets.registry() for all.")
     return registry()[name]
 
 
 def under(name: str) -> list[DataFile]:
-    """Return the file of that name, or all files of the folder of that name."""
+    """Return the file of that name, or all files in the folder of that name."""
     found = [file for path, file in registry().items() if path == name or path.startswith(f"{name}/")]
     return found or [registered(name)]
 
@@ -64,7 +64,7 @@ def under(name: str) -> list[DataFile]:
 def licence(name: str) -> str:
     """Return the licence of a file ("mnist/t10k-labels-idx1-ubyte.gz") or those of a folder ("uci/yacht", "mnist").
 
-    The register has them from the publishers as far as they state any; check before you rely on them.
+    The registry repeats what the publishers state, if they state anything; check before you rely on it.
     """
     return " | ".join(dict.fromkeys(file.licence for file in under(name)))
 
@@ -73,15 +73,15 @@ def licence(name: str) -> str:
 
 
 def data_folder() -> Path | None:
-    """Return the folder that METAPRIOR_DATA names, None where it names none."""
+    """Return the folder that METAPRIOR_DATA names; None if it is not set."""
     named = os.environ.get("METAPRIOR_DATA")
     if not named:
         return None
     folder = Path(named).expanduser()
     if not folder.is_dir():
         raise DataError(
-            f"METAPRIOR_DATA: expected a folder; {named!r} is none. Name a folder that has data files (such as "
-            "mnist/t10k-labels-idx1-ubyte.gz), or unset it to let files be downloaded."
+            f"METAPRIOR_DATA: expected a folder; {named!r} is not one. Name a folder that has data files (such as "
+            "mnist/t10k-labels-idx1-ubyte.gz), or unset it so that files are downloaded."
         )
     return folder
 
@@ -92,7 +92,7 @@ def cache_folder() -> Path:
 
 
 def fetch(name: str) -> Path:
-    """Return the path of a registered file on this machine, downloaded if need be.
+    """Return the path of a registered file on this machine, downloading it if needed.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def fetch(name: str) -> Path:
     Returns
     -------
     Path
-        The file in the folder of METAPRIOR_DATA where it is there (never copied, never written to), else in the
-        cache folder. Its size and sha256 are verified, once a process as long as the file does not change.
+        The file in the folder of METAPRIOR_DATA if it is there (never copied, never written to), else in the cache
+        folder. Its size and sha256 are verified once per process, and again if the file changes.
 
     Raises
     ------
@@ -114,8 +114,8 @@ def fetch(name: str) -> Path:
     if folder is not None and (folder / name).is_file():
         if wrong := fault(folder / name, file):
             raise DataError(
-                f"{folder / name} (in the folder of METAPRIOR_DATA) {wrong} Replace it by the file at "
-                f"{file.addresses[0]}, or unset METAPRIOR_DATA to let it be downloaded."
+                f"{folder / name} (in the folder of METAPRIOR_DATA) {wrong} Replace it with the file at "
+                f"{file.addresses[0]}, or unset METAPRIOR_DATA so that it is downloaded."
             )
         return folder / name
     kept = cache_folder() / name
@@ -138,7 +138,7 @@ def fault(path: Path, file: DataFile) -> str | None:
 
 @functools.lru_cache(maxsize=4096)
 def _sha256(path: Path, size: int, changed: int) -> str:
-    """Return the digest of a file; size and time of change are there to compute it anew when they differ."""
+    """Return the checksum of a file; with size and time of change as arguments, a changed file is read again."""
     with path.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
@@ -147,7 +147,7 @@ def _sha256(path: Path, size: int, changed: int) -> str:
 
 
 def download(file: DataFile, target: Path) -> Path:
-    """Download a file to `target` from the first of its addresses that gives the registered bytes."""
+    """Download a file to `target` from the first of its addresses that returns the registered bytes."""
     import pooch
 
     reasons = []
@@ -165,17 +165,17 @@ def download(file: DataFile, target: Path) -> Path:
         except OSError as error:  # requests' own errors are OSErrors without a number
             if error.errno is not None:
                 raise _unwritable(target, error) from error
-            reasons.append(f"{address}: no answer that can be used ({error}).")
+            reasons.append(f"{address}: no usable answer ({error}).")
     raise DataError(
         f"{file.name}: cannot be downloaded. Expected {file.size:,} bytes of sha256 {file.sha256}. What came:\n  "
         + "\n  ".join(reasons)
-        + f"\nCheck the network and try again; or get the file yourself and put it at {target}; or let METAPRIOR_DATA "
-        f"name a folder that has {file.name}."
+        + f"\nCheck the network and try again; or get the file yourself and put it at {target}; or set METAPRIOR_DATA "
+        f"to a folder that has {file.name}."
     )
 
 
 def _checked(file: DataFile) -> Callable[[str, str, Any], None]:
-    """Return a downloader that follows no way out of https and says what came where it is not the file."""
+    """Return a downloader that never leaves https, and that raises if what came is not the file."""
     import pooch
 
     get = pooch.HTTPDownloader(
@@ -198,11 +198,11 @@ def _stay_on_https(response: Any, **_: Any) -> None:
 
 def _check_https(address: str) -> None:
     if not address.lower().startswith("https://"):
-        raise DataError(f"expected an address of https, got {address!r}, which is not contacted.")
+        raise DataError(f"expected an https address; got {address!r}, which is not contacted.")
 
 
 def _unwritable(target: Path, error: OSError) -> DataError:
     return DataError(
-        f"{target}: cannot be written ({error.strerror}). Make room, or name another cache folder by XDG_CACHE_HOME, "
-        "or a folder that has the data files by METAPRIOR_DATA."
+        f"{target}: cannot be written ({error.strerror}). Make room, or set XDG_CACHE_HOME to another cache folder, "
+        "or METAPRIOR_DATA to a folder that has the data files."
     )

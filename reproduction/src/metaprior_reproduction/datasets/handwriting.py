@@ -1,4 +1,4 @@
-"""Omniglot: characters of many alphabets, twenty drawings each; the two small background sets."""
+"""Omniglot, its two small background sets: characters of several alphabets, twenty drawings of each."""
 
 import struct
 import zlib
@@ -23,14 +23,14 @@ def omniglot(part: str = "small1", *, side: int = 28, shape: Sequence[int] | Non
     part : {"small1", "small2"}
         Which five alphabets.
     side : int
-        Images of side by side pixels, each the mean of the drawing over its area; 105 are the drawings as they are.
+        Images have `side` by `side` pixels, each the mean of the drawing over its area; 105 keeps the drawings as is.
     shape : sequence of int, optional
         Shape of one image; flat by default.
 
     Returns
     -------
     Data
-        X float32 [n, *shape] in [0, 1], ink as 1; y int64, one class a character.
+        X float32 [n, *shape] in [0, 1], with ink as 1; y int64, one class per character.
 
     Notes
     -----
@@ -68,14 +68,14 @@ def area_means(length: int, shorter: int) -> np.ndarray:
 
 
 def read_bitmap(content: bytes) -> np.ndarray:
-    """Return a PNG of black and white (one bit, rows not filtered) as 0 and 1, black as 1."""
+    """Return a black-and-white PNG (one bit per pixel, rows not filtered) as 0 and 1, with black as 1."""
     packed, place, width, height = b"", 8, 0, 0
     while place < len(content):
         length, kind = struct.unpack_from(">I4s", content, place)
         if kind == b"IHDR":
             width, height, depth, colour, _, _, interlaced = struct.unpack_from(">IIBBBBB", content, place + 8)
             if (depth, colour, interlaced) != (1, 0, 0):
-                raise DataError(f"expected a PNG of one bit a pixel; got depth {depth}, colour type {colour}.")
+                raise DataError(f"expected a PNG of one bit per pixel; got depth {depth}, colour type {colour}.")
         elif kind == b"IDAT":
             packed += content[place + 8 : place + 8 + length]
         place += 12 + length

@@ -1,4 +1,4 @@
-"""MNIST and the image sets of its format: 28 by 28 pixels, ten classes, ink (or cloth) as 1 and the ground as 0."""
+"""MNIST and image sets in its format: 28 by 28 pixels, ten classes, ink (or cloth) as 1 and the background as 0."""
 
 import gzip
 import math
@@ -40,7 +40,7 @@ def mnist(part: str = "train", *, shape: Sequence[int] = (784,)) -> Data:
 
 
 def fashion_mnist(part: str = "train", *, shape: Sequence[int] = (784,)) -> Data:
-    """Return Fashion-MNIST, articles of clothing: 60,000 images to train on, 10,000 to test on; as `mnist`.
+    """Return Fashion-MNIST, articles of clothing, in the form of `mnist`: 60,000 images to train on, 10,000 to test on.
 
     Notes
     -----
@@ -50,18 +50,18 @@ def fashion_mnist(part: str = "train", *, shape: Sequence[int] = (784,)) -> Data
 
 
 def kmnist(part: str = "test", *, shape: Sequence[int] = (784,)) -> Data:
-    """Return Kuzushiji-MNIST, cursive Japanese characters: the 10,000 test images; as `mnist`.
+    """Return Kuzushiji-MNIST, cursive Japanese characters, in the form of `mnist`: the 10,000 test images.
 
     Notes
     -----
     "KMNIST Dataset" (created by CODH), adapted from "Kuzushiji Dataset" (created by NIJL and others),
-    doi:10.20676/00000341; CC BY-SA 4.0. The training images have no address of https and are not registered.
+    doi:10.20676/00000341; CC BY-SA 4.0. The training images have no https address and are not registered.
     """
     return _images("kmnist", part, shape, ("o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo"))
 
 
 def notmnist(part: str = "test", *, shape: Sequence[int] = (784,)) -> Data:
-    """Return notMNIST, letters A to J of many fonts: 10,000 images, of which 196 are copies of others; as `mnist`.
+    """Return notMNIST, letters A to J in many fonts, in the form of `mnist`: 10,000 images, 196 of them duplicates.
 
     Notes
     -----
@@ -95,17 +95,17 @@ def _file(folder: str, part: str, kind: str) -> str:
 
 
 def check_image_shape(shape: Sequence[int], num_pixels: int) -> None:
-    """Refuse a shape that does not hold an image."""
+    """Raise if a shape does not have the pixels of an image."""
     if math.prod(shape) != num_pixels or any(length < 1 for length in shape):
-        raise ValueError(f"shape: expected one of {num_pixels} pixels, such as ({num_pixels},); got {tuple(shape)}.")
+        raise ValueError(f"shape: expected {num_pixels} pixels, such as ({num_pixels},); got {tuple(shape)}.")
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """Return the array of unsigned bytes in a gzipped IDX file: 0 0 8 rank, the lengths in big-endian, the bytes."""
+    """Return the array of unsigned bytes in a gzipped IDX file: 0 0 8 rank, the lengths (big-endian), the bytes."""
     content = gzip.decompress(path.read_bytes())
     rank = content[3] if content[:3] == b"\0\0\x08" else 0
     lengths = np.frombuffer(content, ">u4", count=rank, offset=4) if len(content) >= 4 + 4 * rank else np.zeros(0)
     start = 4 + 4 * rank
     if rank == 0 or len(content) - start != math.prod(int(length) for length in lengths):
-        raise DataError(f"{path}: expected an IDX file of unsigned bytes; it is none. Get another copy.")
+        raise DataError(f"{path}: expected an IDX file of unsigned bytes; it is not one. Get another copy.")
     return np.frombuffer(content, np.uint8, offset=start).reshape([int(length) for length in lengths])

@@ -1,4 +1,4 @@
-"""UCI's mushrooms: 22 properties of gilled mushrooms, and whether they are poisonous."""
+"""The UCI mushrooms: 22 properties of gilled mushrooms, and whether they are poisonous."""
 
 import csv
 import re
@@ -13,13 +13,13 @@ _NAMES = "other/mushroom/agaricus-lepiota.names"
 
 
 def mushroom() -> Data:
-    """Return the mushrooms, their properties one-hot.
+    """Return the mushrooms, with one-hot properties.
 
     Returns
     -------
     Data
-        X float32 [8124, 117] of 0 and 1, one column a value that occurs, named as "odor=almond"; "stalk-root=missing",
-        2,480 rows, is a value like others. y int64: 0 edible (4,208 rows), 1 poisonous (3,916).
+        X float32 [8124, 117] of 0 and 1, one column for each value that occurs, with names like "odor=almond".
+        "stalk-root=missing" (2,480 rows) is a value like others. y int64: 0 edible (4,208 rows), 1 poisonous (3,916).
 
     Notes
     -----
@@ -45,7 +45,7 @@ def mushroom() -> Data:
 
 
 def _value_names(text: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the attributes in their order, each with its letters and what they mean."""
+    """Return the attributes in order, each with its letters and their meanings."""
     part = text[text.index("7. Attribute Information") : text.index("8. Missing Attribute Values")]
     entries = re.findall(r"^ +\d+\. ([a-z?-]+):((?:\s*[a-z]+=[a-z?],?)+)", part, re.MULTILINE)
     return [

@@ -1,4 +1,4 @@
-"""Images of noise: inputs that resemble nothing, to see what a classifier says of them."""
+"""Images of noise, to see what a classifier says of inputs that resemble nothing."""
 
 import math
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ def uniform_noise(num_images: int, seed: int, *, shape: Sequence[int] = (784,)) 
 def gaussian_noise(
     num_images: int, seed: int, *, mean: float = 0.5, std: float = 0.5, shape: Sequence[int] = (784,)
 ) -> np.ndarray:
-    """Return images float32 [num_images, *shape] of independent Gaussian pixels, cut off at 0 and 1.
+    """Return images float32 [num_images, *shape] of independent Gaussian pixels, clipped to [0, 1].
 
     Parameters
     ----------
     num_images : int
-        How many.
+        How many images.
     seed : int
         The same seed gives the same images.
     mean, std : float
-        Of a pixel before it is cut off. The paper does not state them; with the defaults a third of the pixels is
-        black or white, so that the images are of another kind than uniform ones.
+        Mean and standard deviation of a pixel before clipping. The paper does not state them. With the defaults, a
+        third of the pixels is black or white, so that the images differ from uniform ones.
     shape : sequence of int
         Shape of one image.
     """

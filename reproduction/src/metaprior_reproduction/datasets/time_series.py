@@ -1,4 +1,4 @@
-"""Real series, most of them periodic: time as one column in years or days, one value a time."""
+"""Real series, most of them periodic: one column of times in years or days, and one value per time."""
 
 import csv
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def months_to_years(dates: list[str]) -> np.ndarray:
 
 
 def days_to_years(dates: list[str]) -> np.ndarray:
-    """Return "1981-01-01" (or "19810101") as the year and the part of it that has passed at noon."""
+    """Return "1981-01-01" (or "19810101") as the year plus the fraction of it that has passed at noon."""
     days = np.array([f"{d[:4]}-{d[4:6]}-{d[6:]}" if len(d) == 8 else d for d in dates], "datetime64[D]")
     years = days.astype("datetime64[Y]")
     first, following = years.astype("datetime64[D]"), (years + 1).astype("datetime64[D]")
@@ -37,7 +37,7 @@ def seconds_to_days(dates: list[str]) -> np.ndarray:
 
 
 def _named_months_to_years(dates: list[str]) -> np.ndarray:
-    """Return "Jan-1-1995" as `months_to_years` does; not by the names of months of the user's language."""
+    """Return "Jan-1-1995" as `months_to_years` does, with English names whatever the user's language."""
     return months_to_years([f"{date[-4:]}-{_MONTHS.index(date[:3]) + 1:02d}" for date in dates])
 
 
@@ -49,7 +49,7 @@ def _years(dates: list[str]) -> np.ndarray:
 
 
 class _Source(NamedTuple):
-    """A file of dates and values, and what they are."""
+    """A file of dates and values, and what these are."""
 
     file: str
     times: Callable[[list[str]], np.ndarray]
@@ -87,7 +87,7 @@ SERIES = tuple(_SERIES)
 
 
 def series(name: str) -> Data:
-    """Return a series: time and value, in the order of time; times without a value are left out.
+    """Return a series of times and values, in the order of time; times without a value are left out.
 
     Parameters
     ----------
@@ -132,6 +132,6 @@ def _from_rows(rows: list[list[str]], columns: tuple[int, int]) -> tuple[list[st
 
 
 def _from_years_of_months(rows: list[list[str]]) -> tuple[list[str], list[str]]:
-    """Return dates and values of a table with a row a year and a column a month."""
+    """Return the dates and values of a table with one row per year and one column per month."""
     dates = [f"{row[0]}-{month:02d}" for row in rows for month in range(1, 13)]
     return dates, [value for row in rows for value in row[1:]]

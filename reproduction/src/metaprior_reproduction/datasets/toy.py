@@ -1,4 +1,4 @@
-"""The paper's toy problems. What its text leaves open is chosen here, written down and kept fixed."""
+"""The paper's toy problems. What its text leaves open is chosen, documented and kept fixed here."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from metaprior.datasets import Split
 
 
 def four_class(num_rows: int = 100, seed: int = 0) -> Split:
-    """Return the four-class problem in the plane, `num_rows` / 4 rows a class (legacy NumPy generator)."""
+    """Return the four-class problem in the plane, with `num_rows` / 4 rows per class (legacy NumPy generator)."""
     rng, each = np.random.RandomState(seed), num_rows // 4
 
     def pair(mean: tuple[float, float], slope: tuple[float, float]) -> np.ndarray:
@@ -29,7 +29,7 @@ def fnp(seed: int = 1) -> dict[str, Split]:
     -------
     dict of Split
         `train`: 12 x uniform on [0, 0.6], then 8 on [0.8, 1]; y = x + sin(4 (x + eps)) + sin(13 (x + eps)) + eps with
-        eps of standard deviation 0.03 (legacy NumPy generator). `grid`: 500 x on [-1, 2], y without noise. Both in
+        eps of standard deviation 0.03 (legacy NumPy generator). `grid`: 500 x on [-1, 2], y without noise. Both are in
         the units of the formula; the paper standardises them, as the estimators do by themselves.
     """
     rng = np.random.RandomState(seed)

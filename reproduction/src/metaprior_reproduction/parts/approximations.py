@@ -1,4 +1,4 @@
-"""What the two items on conditionals share: the grid of methods, fits with their times, curves of the bound, verdicts.
+"""What the two items on conditionals share: the grid of methods, timed fits, curves of the bound, and verdicts.
 
 A conditional says how weights are drawn given the latents; "global" is one GP for all layers, "layer" one per layer.
 """
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: The last part of training whose mean bound is reported.
+#: The fraction of training, at its end, over which the reported bound is averaged.
 LAST = 0.1
-#: Steps between two points of a curve.
+#: Steps that are averaged for one point of a curve.
 EVERY = 10
-#: By how much, in parts of the full conditional's, the error of another may be larger and still be close to it.
+#: An error is close to that of the full conditional if it is larger by at most this fraction.
 CLOSE = 0.2
-#: Steps that are run before the clock starts: they compile the program.
+#: Steps that are run before the clock starts, to compile the program.
 WARM_UP = 10
-#: Which layers share a GP: the words of the methods' names, and those of the estimators.
+#: Which layers share a GP: the words in method names, and the parameter `weight_gp` of the estimators.
 WEIGHT_GPS = {"global": "shared", "layer": "per_layer"}
 
 
 class Timed(NamedTuple):
-    """A fitted estimator and the seconds that a step took, compilation left out."""
+    """A fitted estimator and the seconds that a step took, without compilation."""
 
     model: Any
     seconds_a_step: float
 
     def metrics(self) -> dict[str, float]:
-        """Return the bound at the end and the time of a step."""
+        """Return the bound at the end, the time of a step and the time of training."""
         history = self.model.elbo_history_
         last = history[-max(1, round(LAST * len(history))) :]
         return {
@@ -47,7 +47,7 @@ class Timed(NamedTuple):
         }
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the bound against steps and seconds, each point the mean of some steps."""
+        """Return the bound against steps and seconds; each point is the mean of `EVERY` steps."""
         history = np.asarray(self.model.elbo_history_)
         count = len(history) // EVERY
         bound = history[: count * EVERY].reshape(count, EVERY).mean(axis=1)
@@ -66,12 +66,12 @@ def methods(config: Config) -> list[str]:
 
 
 def grid_of(config: Config) -> list[list[str]]:
-    """Return the methods as figures show them: a row a mapping, a column a conditional."""
+    """Return the methods as figures show them: one row per mapping, one column per conditional."""
     return [[name_of(own, mapping) for own in config["conditionals"]] for mapping in config["mappings"]]
 
 
 def timed_fit(make: Callable[..., Any], config: Config, method: str, seed: int, X: np.ndarray, y: np.ndarray) -> Timed:
-    """Fit a few steps, which compiles, then fit in earnest by the clock."""
+    """Fit a few steps to compile the program, then time the whole fit."""
     conditional, mapping = method.split(", ")
 
     def model(**changed: int) -> Any:
@@ -100,7 +100,7 @@ def bounds_figure(results: Results) -> "Figure":
 
 
 def bound_panels(axes: Sequence["Axes"], results: Results) -> None:
-    """Draw the bound against steps and against time; a colour a conditional, a dash a mapping."""
+    """Draw the bound against steps and against time: one colour per conditional, one line style per mapping."""
     conditionals, mappings = results.config["conditionals"], results.config["mappings"]
     levels = []
     for method in drawable(results):
@@ -123,7 +123,7 @@ def bound_panels(axes: Sequence["Axes"], results: Results) -> None:
 def judged(results: Results, error: str, words: str) -> list[Verdict]:
     """Test, for every mapping, that diag is faster than full and that its error is close to that of full.
 
-    `error` names a metric of which smaller is better, `words` says what it is.
+    `error` names a metric for which smaller is better, and `words` describes it.
     """
     verdicts = []
     for mapping in results.config["mappings"]:
@@ -152,7 +152,7 @@ def _close(results: Results, full: str, diag: str, error: str, words: str) -> Ve
 
 
 def closeness(gap: Summary, scale: float) -> Word:
-    """Return "better" where an error is clearly smaller, "worse" where it is clearly too large, else "agrees"."""
+    """Return "better" if an error is clearly smaller, "worse" if it is clearly too large, else "agrees"."""
     if is_above(gap, CLOSE * scale):
         return "worse"
     return "better" if is_below(gap) else "agrees"

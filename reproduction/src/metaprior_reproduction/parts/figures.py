@@ -1,4 +1,4 @@
-"""Drawing that several items share. Figures are objects of their own: no state of pyplot is touched."""
+"""Drawing that several items share. Figures are created directly, without the global state of pyplot."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ CLASS_COLOURS = ("C0", "C1", "C2", "C3")
 
 
 def panels(rows: int, columns: int, *, width: float = 3.0, height: float = 2.4, **kwargs: Any) -> "tuple[Figure, Any]":
-    """Return a figure and its axes, [rows, columns]; sizes are in inches a panel."""
+    """Return a figure and its axes, [rows, columns]; width and height are in inches per panel."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
@@ -24,7 +24,7 @@ def panels(rows: int, columns: int, *, width: float = 3.0, height: float = 2.4, 
 
 
 def arrays_of(results: Results, method: str) -> Mapping[str, np.ndarray]:
-    """Return the arrays of a method's first run that kept some; empty where none did."""
+    """Return the arrays of a method's first run that has any; empty if none has."""
     return next((run.outcome.arrays for run in results.of(method) if run.outcome.arrays), {})
 
 
@@ -50,7 +50,7 @@ def regression_panel(axes: "Axes", arrays: Mapping[str, np.ndarray], title: str 
 
 
 def regression_grid(results: Results, methods: Sequence[Sequence[str]]) -> "Figure":
-    """Draw a panel a method, in the given rows and columns, as high as the function that is to be found."""
+    """Draw one panel per method, in the given rows and columns, with a y axis that fits the true function."""
     figure, axes = panels(len(methods), len(methods[0]), width=3.2, height=2.2, sharex=True, sharey=True)
     for line, row in zip(axes, methods, strict=True):
         for panel, method in zip(line, row, strict=True):
@@ -68,9 +68,9 @@ def regression_grid(results: Results, methods: Sequence[Sequence[str]]) -> "Figu
 def class_panel(
     axes: "Axes", probabilities: np.ndarray, limit: float, points: np.ndarray, labels: np.ndarray, title: str = ""
 ) -> Any:
-    """Draw the entropy as the background, where a class has probability 0.7, and the training points; return the image.
+    """Draw the entropy as background, contours at a class probability of 0.7 and training points; return the image.
 
-    `probabilities` are those of `methods.class_map`, [size, size, classes]; entropy is in parts of the largest.
+    `probabilities` come from `methods.class_map`, [size, size, classes]. The entropy is divided by its largest value.
     """
     share = entropy_share(probabilities)
     side = np.linspace(-limit, limit, len(share), endpoint=False)
@@ -88,24 +88,24 @@ def class_panel(
 
 
 def entropy_share(probabilities: np.ndarray) -> np.ndarray:
-    """Return the entropy over the last axis in parts of the largest, the logarithm of the number of classes."""
+    """Return the entropy over the last axis, divided by the logarithm of the number of classes."""
     p = np.maximum(np.asarray(probabilities, np.float64), np.finfo(np.float64).tiny)
     return -np.sum(p * np.log(p), axis=-1) / np.log(p.shape[-1])
 
 
 def entropy_bar(figure: "Figure", image: Any, axes: Any) -> None:
-    """Say what the colours of `class_panel` mean."""
+    """Add a bar that explains the colours of `class_panel`."""
     figure.colorbar(image, ax=axes, label="entropy / log(classes)", shrink=0.8)
 
 
 def legend_below(figure: "Figure", axes: "Axes", ncols: int | None = None) -> None:
-    """Put the legend of one panel under all of them, in as many columns as the width has room for."""
+    """Put the legend of one panel below all of them, in as many columns as fit the width."""
     handles, labels = axes.get_legend_handles_labels()
     ncols = ncols or max(1, min(len(labels), int(figure.get_figwidth() / 1.6)))
     figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize="small", frameon=False)
 
 
 def view(axes: "Axes", values: Sequence[np.ndarray], margin: float = 0.5) -> None:
-    """Limit the y axis to the range of the values and a part of it on both sides."""
+    """Limit the y axis to the range of the values, extended by `margin` times that range on both sides."""
     low, high = min(float(np.min(v)) for v in values), max(float(np.max(v)) for v in values)
     axes.set_ylim(low - margin * (high - low), high + margin * (high - low))

@@ -1,4 +1,4 @@
-"""What both items on images share: the digits, the sets that are none, and the networks, all 784-100-10."""
+"""What both items on images share: the digits, the sets without digits, and the networks, all 784-100-10."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -17,13 +17,13 @@ PAPER, OURS = "MetaGP-Local[RBF]", "MetaGP-Local[mixture]"
 
 
 def _papers(**more: Any) -> MetaGPClassifier:
-    """Return the paper's network: mean-field below, the GP on the last layer, k_aux on two learned directions."""
+    """Return the paper's network: mean-field below, a GP on the last layer, input kernel on two learned directions."""
     settings: dict[str, Any] = {"mean_field_layers": [0], "n_inducing": 50, "latent_dim": 2}
     return MetaGPClassifier(**settings, input_kernel=kernels.RBF(), input_projection=2, **more)
 
 
-#: Ours differs from the paper's in two things: a last-layer weight has a part of its own beside the GP, and several
-#: such networks, from different starts, are mixed. The ensemble of plain networks is there to be fair.
+#: Ours differs from the paper's in two ways: a weight of the last layer has a residual beside the GP, and several such
+#: networks, from different starts, are mixed. The ensemble of plain networks makes the comparison fair.
 CLASSIFIERS: Mapping[str, Callable[[], Any]] = {
     "BNN-MAP": lambda: baselines.MAPClassifier(),
     "Ensemble": lambda: baselines.EnsembleClassifier(),
@@ -34,32 +34,32 @@ CLASSIFIERS: Mapping[str, Callable[[], Any]] = {
     PAPER: _papers,
     OURS: lambda: _papers(residual_layers=[1]),
 }
-#: Sets that hold no digits, by the names of the metrics.
+#: Sets without digits, as the names of metrics spell them.
 OUTSIDE = ("notmnist", "fashion", "kmnist", "uniform", "gaussian")
-#: Where the noise images start, so that they are the same for all methods and seeds.
+#: The seed of the noise images, which are the same for all methods and seeds.
 NOISE_SEED = 0
-#: Between the seeds of two members of a mixture: farther than runs are apart.
+#: The difference between the seeds of two members of a mixture; larger than the number of runs.
 MEMBER_SEEDS = 1000
 
 
 class Mixture(NamedTuple):
-    """Fitted classifiers that answer as one."""
+    """Fitted classifiers whose predictions are mixed."""
 
     members: list[Any]
 
     def predict_distribution(self, X: np.ndarray) -> Predictive:
-        """Return the mixture of their answers."""
+        """Return the mixture of the members' predictive distributions."""
         return mixture_of([member.predict_distribution(X) for member in self.members])
 
     def sample_y(self, X: np.ndarray, n_samples: int, random_state: int) -> np.ndarray:
-        """Return draws of all of them, as many of each, [images, classes, draws]."""
+        """Return draws from all members, equally many from each, [images, classes, draws]."""
         each = -(-n_samples // len(self.members))
         parts = [member.sample_y(X, each, random_state=random_state) for member in self.members]
         return np.concatenate(parts, axis=2)[:, :, :n_samples]
 
 
 def fitted(method: str, config: Config, seed: int) -> Any:
-    """Return a method's classifier, trained on digits in random order."""
+    """Return the classifier of a method, trained on `train_rows` random digits."""
     digits = datasets.mnist("train")
     rows = np.random.default_rng(seed).permutation(len(digits.y))[: config["train_rows"]]
     count = config["n_members"] if method == OURS else 1
@@ -69,7 +69,7 @@ def fitted(method: str, config: Config, seed: int) -> Any:
 
 
 def outside(name: str, num_images: int) -> np.ndarray:
-    """Return the first images of a set that holds no digits."""
+    """Return the first images of a set without digits."""
     if name == "uniform":
         return datasets.uniform_noise(num_images, NOISE_SEED)
     if name == "gaussian":

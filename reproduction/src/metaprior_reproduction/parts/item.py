@@ -1,8 +1,8 @@
-"""What an item is: one figure or table of the paper, computed, drawn and judged by one file of the folder `items`.
+"""What an item is: one figure or table, which one file of the folder `items` computes, draws and judges.
 
-An item's file holds its claim, the paper's numbers, its presets and three functions: `compute` makes numbers and
-arrays and knows nothing of figures, `draw` makes figures from saved arrays and computes nothing, `judge` holds the
-numbers against the claim.
+An item's file holds its claim, the paper's numbers, its presets and three functions. `compute` makes numbers and
+arrays and knows nothing of figures, `draw` makes figures from saved arrays and computes nothing, and `judge` compares
+the numbers with the claim.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,13 +14,13 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: The settings of an item: what JSON can hold. Every preset has "seeds", the number of seeds.
+#: The settings of an item, which JSON can hold. Every preset has "seeds", the number of seeds.
 Config = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run, a method with one seed, found.
+    """What one run (one method with one seed) found.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Run:
-    """An outcome, whose it is and how long it took."""
+    """An outcome with its method, its seed and the time it took."""
 
     method: str
     seed: int
@@ -70,7 +70,7 @@ class Results:
         return list(dict.fromkeys(run.method for run in self.runs))
 
     def values(self, method: str, metric: str) -> np.ndarray:
-        """Return a metric of a method, one value a seed that has it."""
+        """Return a metric of a method, one value for each seed that has it."""
         found = [run.outcome.metrics[metric] for run in self.of(method) if metric in run.outcome.metrics]
         return np.asarray(found, np.float64)
 
@@ -89,14 +89,14 @@ class Results:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One claim held against the numbers, in plain words.
+    """One claim compared with the numbers, in plain words.
 
     Parameters
     ----------
     claim : str
         The sentence that was tested.
     outcome : {"agrees", "better", "worse"}
-        Against the paper (for items of our own, against the expectation stated in the claim).
+        How we compare with the paper (for items of our own, with the expectation that the claim states).
     evidence : str
         The numbers that say so, with their standard errors.
     """
@@ -113,15 +113,15 @@ class Item:
     Parameters
     ----------
     title : str
-        What it is in the paper.
+        What it is in the paper, or that it is our own.
     claim : str
-        What must be seen, in a sentence or two.
+        What the results should show, in a sentence or two.
     presets : mapping of str to config
         "smoke" (seconds) and "paper" (the paper's sizes and repeats); each has "seeds".
     methods : function of config
         The names of the methods, in the order of the table.
     compute : function of (config, method, seeds)
-        One outcome for each of the seeds; nothing but the arguments decides its numbers.
+        One outcome per seed; the numbers depend on nothing but the arguments.
     draw : function of results
         Figures by name (names become file names).
     judge : function of results
@@ -129,9 +129,9 @@ class Item:
     paper : mapping of method to metrics, optional
         The paper's numbers, under our names.
     together : int, default=1
-        How many seeds one call of `compute` is given at most (more than 1 where it trains them side by side).
+        The largest number of seeds in one call of `compute` (more than 1 if it trains them side by side).
     notes : str, optional
-        What the paper leaves open and was chosen here; what was tried where the results disagree.
+        What was chosen where the paper leaves it open, and what was tried where the results disagree.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""The estimators that items compare, under the paper's names, and what tables and figures ask of a fitted one."""
+"""The estimators that items compare, under the paper's names, and what tables and figures need from a fitted one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from metaprior import baselines, kernels, metrics
 from metaprior.datasets import Split
 from metaprior.estimators import MetaGPClassifier, MetaGPRegressor, fit_together
 
-#: Made with defaults; a `Periodic` kernel finds its period in the data.
+#: Estimators with default parameters; a `Periodic` kernel finds its period in the data.
 REGRESSORS: Mapping[str, Callable[[], Any]] = {
     "BNN-MAP": lambda: baselines.MAPRegressor(),
     "BNN-MFVI": lambda: baselines.MFVIRegressor(),
@@ -36,7 +36,7 @@ CLASSIFIERS: Mapping[str, Callable[[], Any]] = {
     "Ensemble": lambda: baselines.EnsembleClassifier(),
     "Laplace": lambda: baselines.LaplaceClassifier(),
 }
-#: What is not one run of training, and so cannot go side by side.
+#: Methods whose fit is not a single training run, so that several fits cannot be trained side by side.
 ONE_BY_ONE = (
     baselines.HMCRegressor,
     baselines.HMCClassifier,
@@ -49,7 +49,7 @@ ONE_BY_ONE = (
 
 
 def configured(estimator: Any, settings: Mapping[str, Any], random_state: int) -> Any:
-    """Return the estimator with its seed and with those settings that are parameters of it; others are left out."""
+    """Return the estimator with its seed and those settings that are among its parameters; others are ignored."""
     known = estimator.get_params(deep=False)
     own = {name: value for name, value in settings.items() if name in known}
     return estimator.set_params(**own, random_state=int(random_state))
@@ -58,7 +58,7 @@ def configured(estimator: Any, settings: Mapping[str, Any], random_state: int) -
 def fitted(
     make: Callable[[], Any], settings: Mapping[str, Any], seeds: Sequence[int], data: Sequence[Split]
 ) -> list[Any]:
-    """Return one fitted estimator a seed: side by side in one program where the method allows it."""
+    """Return one fitted estimator per seed, trained side by side in one program where the method allows it."""
     models = [configured(make(), settings, seed) for seed in seeds]
     if len(models) > 1 and not isinstance(models[0], ONE_BY_ONE):
         fit_together(models, [(part.X, part.y) for part in data])
@@ -100,7 +100,7 @@ def square(limit: float, size: int) -> np.ndarray:
 
 
 def class_map(model: Any, limit: float, size: int) -> np.ndarray:
-    """Return class probabilities on a square grid around the origin, [size, size, classes]: for a `class_panel`."""
+    """Return class probabilities on a square grid around the origin, [size, size, classes], for `class_panel`."""
     probabilities = model.predict_distribution(square(limit, size)).probabilities
     return np.asarray(probabilities.reshape(size, size, -1), np.float32)
 

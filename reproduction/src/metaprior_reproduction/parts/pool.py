@@ -1,4 +1,4 @@
-"""Pools of several splits: one row after another is asked for, and the models of all splits are fitted side by side."""
+"""Active learning on several splits: each queries its pool row by row, and all models are fitted side by side."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from metaprior.decisions.active.acquisition import random_choice
 
 
 class Split(NamedTuple):
-    """Numbers of rows: those known at the start, those to test on, those to choose from."""
+    """Indices of rows: those known at the start, those to test on, and those to choose from."""
 
     start: np.ndarray
     test: np.ndarray
@@ -18,7 +18,7 @@ class Split(NamedTuple):
 
 
 def random_split(num_rows: int, num_start: int, num_test: int, rng: np.random.Generator) -> Split:
-    """Deal all rows out at random; what is neither start nor test is pool."""
+    """Split all rows at random; those that are neither start nor test form the pool."""
     if num_start + num_test >= num_rows:
         raise ValueError(
             f"random_split: expected more than {num_start} + {num_test} rows, so that a pool is left; got {num_rows}."
@@ -28,7 +28,7 @@ def random_split(num_rows: int, num_start: int, num_test: int, rng: np.random.Ge
 
 
 class Pool:
-    """The rows of one split: which are known, in the order of their answers, and which may still be asked for.
+    """The rows of one split: which are known, in the order of the queries, and which can still be queried.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Pool:
         All rows of the data set.
     split : Split
     rng : numpy.random.Generator
-        For what is random in a choice.
+        The source of randomness in choices.
     """
 
     def __init__(self, X: np.ndarray, y: np.ndarray, split: Split, rng: np.random.Generator) -> None:
@@ -49,7 +49,7 @@ class Pool:
         return self.X[self.known], self.y[self.known]
 
     def ask(self, strategy: str, model: Any) -> int:
-        """Move the row that a strategy of `metaprior.decisions` chooses from the pool to the known ones; return it."""
+        """Move the row that a strategy of `metaprior.decisions` chooses from the pool to the known rows; return it."""
         if strategy == "random":
             chosen = random_choice(len(self.free), 1, self.rng)
         else:
@@ -62,7 +62,7 @@ class Pool:
 def asked(
     pools: Sequence[Pool], strategy: str, num_queries: int, fit: Callable[[int], Sequence[Any]]
 ) -> Iterator[tuple[int, Sequence[Any]]]:
-    """Yield the number of queries so far and the models that `fit` makes of the answers, one a pool."""
+    """Yield the number of queries so far and the models that `fit` returns for the known rows, one per pool."""
     models = fit(0)
     yield 0, models
     for query in range(1, num_queries + 1):

@@ -1,8 +1,8 @@
-"""Simulation-based calibration: where a true value lies among draws of the posterior that its data lead to.
+"""Simulation-based calibration: the rank of a true value among draws from the posterior given its data.
 
-Draw the truth from the prior, data from the truth, L draws from the posterior. If the posterior is right, the number of
-draws below the truth is uniform on 0, ..., L, and a central interval of the draws holds the truth as often as it says.
-Ranks have a row a replicate (independent of each other) and a column a quantity (not independent).
+Draw the truth from the prior, data from the truth, and L draws from the posterior. If the posterior is right, the
+number of draws below the truth is uniform on 0, ..., L, and a central interval of the draws contains the truth as often
+as its level says. Ranks have one row per replicate (independent) and one column per quantity (not independent).
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy import stats
 from metaprior_reproduction.parts.item import Summary
 from metaprior_reproduction.parts.verdicts import summarised
 
-#: Bins of a histogram of ranks, at most, and replicates that each expects, at least: chi-square needs as many.
+#: The most bins of a histogram of ranks, and the least expected count per bin, which the chi-square test needs.
 MOST_BINS, LEAST_EXPECTED = 20, 5
 
 
@@ -23,7 +23,7 @@ def ranks_of(truth: np.ndarray, draws: np.ndarray) -> np.ndarray:
 
 
 def thinned(draws: np.ndarray, count: int) -> np.ndarray:
-    """Return `count` draws, evenly spaced along the second axis and as far apart as there is room for."""
+    """Return `count` draws, evenly spaced along the second axis and as far apart as possible."""
     step = draws.shape[1] // count
     if step < 1:
         raise ValueError(f"draws: expected at least {count}, as many as are ranked; got {draws.shape[1]}.")
@@ -31,13 +31,13 @@ def thinned(draws: np.ndarray, count: int) -> np.ndarray:
 
 
 def bins_for(num_replicates: int, num_draws: int, most: int = MOST_BINS) -> int:
-    """Return the number of bins that so many replicates allow; the ranks, one more than the draws, divide into them."""
+    """Return the largest allowed number of bins that divides the number of ranks, `num_draws` + 1."""
     allowed = min(most, max(2, num_replicates // LEAST_EXPECTED))
     return max(bins for bins in range(1, allowed + 1) if (num_draws + 1) % bins == 0)
 
 
 def binned(ranks: np.ndarray, num_draws: int, num_bins: int) -> np.ndarray:
-    """Return the histogram of ranks of one quantity over bins that hold the same number of ranks."""
+    """Return the histogram of the ranks of one quantity, over bins of equally many ranks."""
     if (num_draws + 1) % num_bins:
         raise ValueError(
             f"num_bins: expected a divisor of {num_draws + 1}, the number of ranks that {num_draws} draws have; "
@@ -47,9 +47,9 @@ def binned(ranks: np.ndarray, num_draws: int, num_bins: int) -> np.ndarray:
 
 
 def p_value(ranks: np.ndarray, num_draws: int) -> float:
-    """Return the p-value of uniform ranks: chi-square for every quantity, the smallest times their number.
+    """Return the p-value of uniform ranks: the smallest of the quantities' chi-square tests, times their number.
 
-    Quantities of one replicate depend on each other; the product (Bonferroni's) is valid whatever they do.
+    Quantities of one replicate depend on each other; the factor (Bonferroni's) is valid for any dependence.
     """
     columns, num_bins = ranks.reshape(len(ranks), -1).T, bins_for(len(ranks), num_draws)
     values = [stats.chisquare(binned(column, num_draws, num_bins)).pvalue for column in columns]
@@ -57,7 +57,7 @@ def p_value(ranks: np.ndarray, num_draws: int) -> float:
 
 
 def distances(ranks: np.ndarray, num_draws: int) -> np.ndarray:
-    """Return for every quantity the largest gap between the shares of ranks and uniform ones (Kolmogorov's)."""
+    """Return, for every quantity, the Kolmogorov distance of its ranks from uniform ones."""
     levels = np.arange(num_draws + 1)
     below = np.mean(ranks[:, None] <= levels.reshape(-1, *[1] * (ranks.ndim - 1)), axis=0)
     uniform = (levels + 1) / (num_draws + 1)
@@ -65,28 +65,28 @@ def distances(ranks: np.ndarray, num_draws: int) -> np.ndarray:
 
 
 def usual_distance(num_replicates: int) -> float:
-    """Return the mean of that gap where ranks are uniform: sqrt(pi / 2) log 2 / sqrt(R), for many replicates."""
+    """Return the mean of that distance for uniform ranks and many replicates: sqrt(pi / 2) log 2 / sqrt(R)."""
     return float(np.sqrt(np.pi / 2) * np.log(2) / np.sqrt(num_replicates))
 
 
 def covered(ranks: np.ndarray, num_draws: int, percent: int) -> np.ndarray:
-    """Return whether the central interval of the draws holds the truth; exact: ends are draws, not interpolated."""
+    """Return whether the central interval of the draws contains the truth; it ends at draws, so its level is exact."""
     outside = (100 - percent) * (num_draws + 1) / 200
     if outside != round(outside):
         raise ValueError(
             f"num_draws: expected a number for which {percent} % of the {num_draws + 1} ranks, and half of the rest, "
-            "are whole numbers (39, 79, 199 for 50, 90 and 95 %)."
+            f"are whole numbers (39, 79 or 199 for 50, 90 and 95 %); got {num_draws}."
         )
     return (ranks >= outside) & (ranks <= num_draws - outside)
 
 
 def coverage(ranks: np.ndarray, num_draws: int, percent: int) -> Summary:
-    """Return the share of truths inside the central interval; its error is over replicates."""
+    """Return the share of truths inside the central interval, with its standard error over replicates."""
     inside = covered(ranks, num_draws, percent)
     return summarised(inside.reshape(len(inside), -1).mean(axis=1))
 
 
 def uniform_band(num_replicates: int, num_bins: int, level: float = 0.99) -> tuple[float, float]:
-    """Return between which counts that of one bin lies with this probability, where ranks are uniform."""
+    """Return the interval that contains the count of one bin with probability `level` if ranks are uniform."""
     low, high = stats.binom(num_replicates, 1 / num_bins).interval(level)
     return float(low), float(high)

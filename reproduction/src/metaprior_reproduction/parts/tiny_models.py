@@ -1,7 +1,7 @@
 """Networks small enough for NUTS: truths from their prior in plain NumPy, posteriors by NUTS and by the bound.
 
-A replicate is a truth drawn from the prior with data drawn from it; many of them go side by side in one program. The
-truth is computed without the library's models, so that an error in those shows.
+A replicate is a truth drawn from the prior, with data drawn from it; one program computes many replicates side by
+side. The truth is computed without the library's models, so that an error in those becomes visible.
 """
 
 import dataclasses
@@ -33,16 +33,16 @@ from metaprior.weights.hierarchical import JITTER, WEIGHT_NOISE
 
 #: Draws of the latents in a step of training.
 NUM_TRAIN_DRAWS = 4
-#: Chains that move in step: as many as a core's cache has room for.
+#: Chains that run in one batch: as many as fit in the cache of a core.
 SIDE_BY_SIDE = 10
 
 
 @dataclasses.dataclass(frozen=True)
 class Tiny:
-    """A hierarchical model, the inputs of its data and those at which its functions are looked at.
+    """A hierarchical model, the inputs of its data, and the inputs at which its functions are compared.
 
-    Lengthscales over latents are 1, scales and weight noise those that training starts from. With `whole` these and
-    the observation noise are not known: they have the priors that the sampler gives them.
+    Lengthscales over latents are 1; scales and weight noise are those that training starts from. With `whole`, these
+    and the observation noise are unknown and have the priors that the sampler gives them.
     """
 
     sizes: tuple[int, ...]
@@ -60,13 +60,13 @@ class Tiny:
 
     @property
     def input_kernel(self) -> RBF | None:
-        """The input kernel, None where the model is global."""
+        """The input kernel; None if the model is global."""
         scale = self.input_lengthscale
         return None if scale is None else RBF(scale, fixed=("lengthscale",)).bound_to(1)
 
 
 class Unknowns(NamedTuple):
-    """All that the prior draws, whitened as the sampler sees it."""
+    """Everything that is drawn from the prior, whitened as the sampler sees it."""
 
     z: np.ndarray
     values: np.ndarray
@@ -78,13 +78,13 @@ class Unknowns(NamedTuple):
     log_noise: float
 
     def hypers(self) -> np.ndarray:
-        """Return the hyper-parameters and the observation noise, flat."""
+        """Return the hyper-parameters and the observation noise in one vector."""
         parts = (self.log_lengthscale_in, self.log_lengthscale_out, self.log_scale.ravel())
         return np.concatenate([*parts, [self.log_weight_noise, self.log_noise]])
 
 
 class Truth(NamedTuple):
-    """A function at the data and elsewhere, what was observed of it, and what else was unknown."""
+    """A function at the data and at the test inputs, its observations, and the other unknowns."""
 
     f: np.ndarray
     f_test: np.ndarray
@@ -95,7 +95,7 @@ class Truth(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """Draws for every replicate: functions at the data and elsewhere [R, S, .], hyper-parameters, what else is told."""
+    """Draws for every replicate: functions at the data and the test inputs [R, S, .], hyper-parameters; diagnostics."""
 
     f: np.ndarray
     f_test: np.ndarray
@@ -107,7 +107,7 @@ class Posterior(NamedTuple):
 
 
 def drawn_truth(tiny: Tiny, rng: np.random.Generator) -> Truth:
-    """Draw from the prior, and data from what it gave."""
+    """Draw unknowns from the prior, and data from the function that they define."""
     x = np.array([*tiny.x, *tiny.x_test])
     unknowns = drawn_unknowns(tiny, len(x), rng)
     f = function_values(tiny, unknowns, x)
@@ -118,7 +118,7 @@ def drawn_truth(tiny: Tiny, rng: np.random.Generator) -> Truth:
 
 
 def drawn_unknowns(tiny: Tiny, num_rows: int, rng: np.random.Generator) -> Unknowns:
-    """Draw latents and normals; hyper-parameters log-normal and the noise half-normal, or at their known values."""
+    """Draw the unknowns; if not known, hyper-parameters are log-normal and the observation noise is half-normal."""
     network, spread = tiny.network, float(tiny.whole)
     num_weights = sum(weight_layer.num_weights for weight_layer in network.weight_layers)
     centre = np.array([[-0.5 * np.log(len(weight_layer.inputs) - 1), 0.0] for weight_layer in network.weight_layers])
@@ -135,7 +135,7 @@ def drawn_unknowns(tiny: Tiny, num_rows: int, rng: np.random.Generator) -> Unkno
 
 
 def function_values(tiny: Tiny, unknowns: Unknowns, x: np.ndarray) -> np.ndarray:
-    """Return the network's output at every input, its weights written out: [W, R], a column an input."""
+    """Return the network's output at every input, from all its weights: [W, R], one column per input."""
     weight_layers, z = tiny.network.weight_layers, unknowns.z
     ends = [
         (weight_layer, i, j)
@@ -183,7 +183,7 @@ def hierarchical_model(tiny: Tiny, rng: np.random.Generator) -> Model:
 
 
 def sampled_part(tiny: Tiny, model: Model) -> tuple[Model, Model]:
-    """Return what NUTS moves and all else: hyper-parameters move only where they are not known."""
+    """Return what NUTS samples and the rest; hyper-parameters are sampled only if they are unknown."""
     if tiny.whole:
         return split(model)
     held = jax.tree.map(lambda _: False, model)
@@ -192,7 +192,7 @@ def sampled_part(tiny: Tiny, model: Model) -> tuple[Model, Model]:
 
 
 def sampled(tiny: Tiny, truths: Sequence[Truth], settings: Settings, seed: int) -> Posterior:
-    """Run one chain a replicate, all in one program, each from its own draw of the prior."""
+    """Run one chain per replicate, all in one program, each from its own draw from the prior."""
     require_numpyro()
     starts = [hierarchical_model(tiny, np.random.default_rng([seed, number, 1])) for number in range(len(truths))]
     with in_float64():
@@ -231,7 +231,7 @@ def _chains(
 
 
 def _values(model: Model, x: Array, key: Array) -> Array:
-    """Return the function of a state; what the data leave open of a local one is drawn jointly over the inputs."""
+    """Return the function of a state; what the state of a local model leaves open is drawn jointly over the inputs."""
     none = jnp.zeros((1, 0), x.dtype)
     rows = jax.random.normal(key, (1, x.shape[0], model.weights.sizes().per_row), x.dtype)
     return model.functions(model.weights.prepared(), StandardNormals(none, none, none, rows), x)[0, :, 0]
@@ -252,12 +252,12 @@ def _hypers(model: Model) -> Array:
 # --- the variational posterior ------------------------------------------------------------
 
 
-#: The name of the posterior with an integrated output layer and anchored codes; the others are conditionals.
+#: The name of the posterior with an integrated output layer and anchored codes; other names are conditionals.
 INTEGRATED = "integrated"
 
 
 class Fitting(NamedTuple):
-    """How the variational posterior is found: steps, inducing codes, and draws of it that are looked at."""
+    """How the variational posterior is found: training steps, inducing codes, and functions drawn from it."""
 
     num_steps: int
     n_inducing: int
@@ -265,7 +265,7 @@ class Fitting(NamedTuple):
 
 
 def variational_model(tiny: Tiny, conditional: str, n_inducing: int, rng: np.random.Generator) -> Model:
-    """Return the start of a variational posterior over the same unknowns, hyper-parameters at the same values."""
+    """Return the start of a variational posterior over the same unknowns, with the same hyper-parameters."""
     spec = MetaGPSpec(
         latent_dim=tiny.latent_dim,
         n_inducing=n_inducing,
@@ -287,7 +287,7 @@ def variational_model(tiny: Tiny, conditional: str, n_inducing: int, rng: np.ran
 
 
 def _is_known(model: Model) -> Model:
-    """Say which leaves training must leave alone beside those that are fixed: scales and weight noise."""
+    """Return which leaves training must not change, besides the fixed ones: scales and weight noise."""
     weights: Any = model.weights
     known, noises = jax.tree.map(lambda _: False, model), 1 if weights.output is None else 2
 
@@ -298,14 +298,14 @@ def _is_known(model: Model) -> Model:
     return eqx.tree_at(held, known, [True] * (1 + noises))
 
 
-#: Adam that moves the posterior and no hyper-parameter.
+#: Adam that changes the posterior and no hyper-parameter.
 POSTERIOR_ONLY = optax.chain(ADAM, optax.masked(optax.set_to_zero(), _is_known))
 
 
 def fitted(tiny: Tiny, truths: Sequence[Truth], conditional: str, fitting: Fitting, seed: int) -> Posterior:
-    """Train every replicate's posterior by the usual recipe in the usual precision, and draw from it."""
+    """Train the posterior of every replicate with the usual recipe and precision, and draw from it."""
     if tiny.whole:
-        raise ValueError("fitted: expected a model with known hyper-parameters; the bound has no posterior for them.")
+        raise ValueError("fitted: expected a model with known hyper-parameters; got whole=True, which needs `sampled`.")
     rngs = [np.random.default_rng([seed, number, 2]) for number in range(len(truths))]
     models = [variational_model(tiny, conditional, fitting.n_inducing, rng) for rng in rngs]
     recipe, integrated = Recipe(num_steps=fitting.num_steps), conditional == INTEGRATED
@@ -346,7 +346,7 @@ def _functions(models: Model, keys: Array, x: Array, batches: Batch, num_draws: 
 
 
 def _integrated_functions(model: Model, key: Array, x: Array, batch: Batch, num_draws: int) -> Array:
-    """Return functions of the posterior, each with a draw of its own of what is below the output layer."""
+    """Return functions from the posterior, each with its own draw of everything below the output layer."""
     assert model.output is not None
     prepared, output = model.weights.prepared(), model.output.with_rows(batch)
     below, above = jax.random.split(key)

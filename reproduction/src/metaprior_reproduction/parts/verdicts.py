@@ -1,6 +1,6 @@
-"""How judges hold numbers against claims: with standard errors, seed by seed where two methods saw the same data.
+"""How judges compare numbers with claims: with standard errors, seed by seed where two methods saw the same data.
 
-A difference counts when it is larger than two standard errors. One run has no standard error; its difference counts
+A difference counts if it is larger than two standard errors. A single run has no standard error; its difference counts
 as it is, and the evidence says that it is one run.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from metaprior_reproduction.parts.item import Results, Summary, Verdict
 
 Word = Literal["agrees", "better", "worse"]
-#: Standard errors that a difference must exceed to count.
+#: The number of standard errors that a difference must exceed to count.
 ERRORS = 2.0
 
 
@@ -26,7 +26,7 @@ def summarised(values: Sequence[float] | np.ndarray) -> Summary:
 
 
 def margin(summary: Summary) -> float:
-    """Return what a difference must exceed: two standard errors, nothing for one run."""
+    """Return what a difference must exceed: two standard errors, or 0 for one run."""
     return ERRORS * summary.se if np.isfinite(summary.se) else 0.0
 
 
@@ -43,7 +43,7 @@ def differences(results: Results, first: str, second: str, metric: str) -> np.nd
 
 
 def paired(results: Results, first: str, second: str, metric: str) -> Summary:
-    """Return the mean of the differences with its standard error: both methods saw the same data, seed by seed."""
+    """Return the mean of the seed-by-seed differences between two methods, with its standard error."""
     return summarised(differences(results, first, second, metric))
 
 
@@ -56,14 +56,14 @@ def against_paper(ours: Summary, paper: float, rounding: float = 0.005) -> Word:
 
 
 def at_most(claim: str, found: Summary, bound: float, evidence: str) -> Verdict:
-    """Judge that a number is at most a bound: "better" if clearly below, "worse" unless it may be at most that."""
+    """Judge that a number is at most a bound: "better" if clearly below, "worse" if clearly above, else "agrees"."""
     if found.mean - margin(found) > bound:
         return Verdict(claim, "worse", evidence)
     return Verdict(claim, "better" if found.mean + margin(found) < bound else "agrees", evidence)
 
 
 def clearly(claim: str, holds: bool, evidence: str) -> Verdict:
-    """Judge a claim of the paper that holds or does not."""
+    """Judge a claim that either holds or does not."""
     return Verdict(claim, "agrees" if holds else "worse", evidence)
 
 
