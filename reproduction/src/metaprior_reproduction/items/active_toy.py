@@ -1,4 +1,4 @@
-"""An appendix figure: active learning on the four-class problem, step by step, by the entropy of the prediction."""
+"""Appendix figure: active learning by predictive entropy on the four-class problem, step by step."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -65,17 +65,17 @@ PRESETS: dict[str, Config] = {
 
 
 def methods(config: Config) -> list[str]:
-    """Return the models by entropy, then the same at random."""
+    """Return all models with the strategy "entropy", then all with "random"."""
     return [f"{model} {strategy}" for strategy in config["strategies"] for model in config["models"]]
 
 
 def start_of(y: np.ndarray, each: int, rng: np.random.Generator) -> np.ndarray:
-    """Return so many rows of every class, at random."""
+    """Return `each` random rows of every class."""
     return np.concatenate([rng.choice(np.flatnonzero(y == label), each, replace=False) for label in np.unique(y)])
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Start from some rows of every class and ask for rows one by one, the seeds side by side."""
+    """Start from some rows of every class and query rows one by one, with the seeds side by side."""
     model, strategy = method.split(" ")
     X, y = four_class(config["num_rows"])
     test = four_class(config["num_test"], seed=1)
@@ -99,7 +99,7 @@ def _pool(config: Config, X: np.ndarray, y: np.ndarray, seed: int) -> Pool:
 
 
 class _Record:
-    """What became of one pool: accuracy and log probability after every query, maps at the queries that are shown."""
+    """The record of one pool: accuracy and NLL after every query, and maps at the queries that are shown."""
 
     def __init__(self, config: Config, *, keeps: bool) -> None:
         self.config, self.keeps = config, keeps
@@ -120,7 +120,7 @@ class _Record:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw a row a model, a column a query: entropy, known rows, the pool, the row that is asked for next."""
+    """Draw one row per model and one column per query: entropy, known rows, the pool, and the next query."""
     shown = [m for m in drawable(results) if m.endswith(" entropy")]
     queries = results.config["shown"]
     figure, axes = panels(len(shown), len(queries), width=2.0, height=2.0, sharex=True, sharey=True)
@@ -162,7 +162,7 @@ def _curves(results: Results) -> "Figure":
 
 
 def gain(results: Results, model: str, metric: str) -> Summary:
-    """Return metric(entropy) - metric(random), mean over queries, with its error over seeds."""
+    """Return metric(entropy) - metric(random), averaged over queries, with its standard error over seeds."""
     names = [f"{metric}_{k}" for k in range(1, results.config["num_queries"] + 1)]
 
     def means(strategy: str) -> dict[int, float]:
@@ -174,7 +174,7 @@ def gain(results: Results, model: str, metric: str) -> Summary:
 
 
 def judge(results: Results) -> list[Verdict]:
-    """The paper shows the figure and claims nothing; held against random rows, as the main text's claim is."""
+    """Compare with random rows, as the main text does; the paper shows this figure without a claim."""
     return [_verdict(results, model) for model in results.config["models"]]
 
 

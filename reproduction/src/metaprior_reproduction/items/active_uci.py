@@ -1,4 +1,4 @@
-"""Figure 8: active learning on four regression sets: rows of highest predictive entropy against random ones."""
+"""Figure 8: active learning on four regression sets, with rows of highest predictive entropy or random ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from metaprior_reproduction.parts.verdicts import clearly, is_above, is_below, s
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: What the two strategies are to `metaprior.decisions`.
+#: The two strategies, and their names in `metaprior.decisions`.
 STRATEGIES = {"active": "entropy", "random": "random"}
 MODELS = ("MetaGP", "BNN-MFVI")
 
@@ -46,12 +46,12 @@ PRESETS: dict[str, Config] = {
 
 
 def methods(config: Config) -> list[str]:
-    """Return one method a data set, model and strategy."""
+    """Return one method per data set, model and strategy."""
     return [f"{name} {model} {how}" for name in config["sets"] for model in MODELS for how in STRATEGIES]
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Ask for rows one by one, the splits of all seeds side by side; both strategies start from the same fits."""
+    """Query rows one by one, with the splits of all seeds side by side; both strategies start from the same fits."""
     name, model, strategy = method.split(" ")
     X, y = uci(name)
     pools = [_pool(config, X, y, seed) for seed in seeds]
@@ -79,7 +79,7 @@ def curve_of(results: Results, method: str) -> list[Summary]:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw RMSE against queries, mean and standard error over splits, a panel a data set."""
+    """Draw RMSE against queries, with mean and standard error over splits and one panel per data set."""
     sets = results.config["sets"]
     figure, axes = panels(1, len(sets), width=3.4, height=3.0)
     for panel, name in zip(axes[0], sets, strict=True):
@@ -97,14 +97,14 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def over_queries(results: Results, method: str) -> dict[int, float]:
-    """Return the mean of the logarithm of the RMSE over all queries, split by split."""
+    """Return the mean of log RMSE over all queries, for every split."""
     names = [f"rmse_{k}" for k in range(1, results.config["num_queries"] + 1)]
     runs = results.of(method)
     return {run.seed: float(np.mean(np.log([run.outcome.metrics[name] for name in names]))) for run in runs}
 
 
 def log_ratio(results: Results, first: str, second: str) -> Summary:
-    """Return the logarithm of RMSE(first) / RMSE(second), averaged over queries, then over splits with its error."""
+    """Return log(RMSE(first) / RMSE(second)), averaged over queries and splits, with its error over splits."""
     one, other = (over_queries(results, method) for method in (first, second))
     return summarised([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())])
 

@@ -1,4 +1,4 @@
-"""An appendix figure: conditionals of the weights on four classes; the bound against epochs and time, predictions."""
+"""Appendix figure: conditionals of the weights on four classes, with bounds over epochs and time, and predictions."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -47,7 +47,7 @@ PRESETS = {
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Fit the one data set by the clock, from one start after the other."""
+    """Time fits to the one data set, from one start after the other."""
     return [_outcome(config, method, seed) for seed in seeds]
 
 
@@ -67,7 +67,7 @@ def _outcome(config: Config, method: str, seed: int) -> Outcome:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw the bounds in one figure and the predictions in another, a row a mapping, a column a conditional."""
+    """Draw the bounds, and the predictions with one row per mapping and one column per conditional."""
     names = grid_of(results.config)
     figure, axes = panels(len(names), len(names[0]), width=2.6, height=2.5, sharex=True, sharey=True)
     image = None
@@ -82,7 +82,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Test that diag is fast and close to full."""
+    """Test that `diag` is faster than `full` and close to it."""
     return judged(results, "nll", "NLL of new rows")
 
 

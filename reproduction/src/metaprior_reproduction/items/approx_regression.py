@@ -1,4 +1,4 @@
-"""An appendix figure: conditionals of the weights on x sin x; the bound against epochs and time, predictions."""
+"""Appendix figure: conditionals of the weights on x sin x, with bounds over epochs and time, and predictions."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ PRESETS = {
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Fit every seed's own data by the clock, one after the other."""
+    """Time fits to the data of every seed, one after the other."""
     return [_outcome(config, method, seed) for seed in seeds]
 
 
@@ -49,13 +49,13 @@ def _outcome(config: Config, method: str, seed: int) -> Outcome:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw the bounds in one figure and the predictions in another, a row a mapping, a column a conditional."""
+    """Draw the bounds, and the predictions with one row per mapping and one column per conditional."""
     figure = regression_grid(results, grid_of(results.config))
     return {"approx-regression-bounds": bounds_figure(results), "approx-regression-predictions": figure}
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Test that diag is fast and close to full."""
+    """Test that `diag` is faster than `full` and close to it."""
     return judged(results, "in_rmse", "RMSE inside the range of the data")
 
 

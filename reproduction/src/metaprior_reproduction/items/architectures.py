@@ -1,4 +1,4 @@
-"""An appendix figure: MetaGP with 20, 50 and 100 units, tanh and ReLU, on one regression problem."""
+"""Appendix figure: MetaGP with 20, 50 and 100 units, tanh and ReLU, on one regression problem."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from metaprior_reproduction.parts.verdicts import clearly, said
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Standard deviations of the function by which errors may differ and still be called consistent.
+#: Errors are consistent if they differ by at most this many standard deviations of the function.
 CONSISTENT = 0.1
 PRESETS = {
     "paper": {
@@ -45,7 +45,7 @@ def methods(config: Config) -> list[str]:
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Fit every seed's own data with the noise held at its true level."""
+    """Fit the data of every seed, with the noise fixed at its true level."""
     count, activation = method.split(" units, ")
     settings = {**config["settings"], "hidden_layer_sizes": [int(count)], "activation": activation}
     parts = [x_sin_x(config["num_rows"], seed) for seed in seeds]
@@ -60,14 +60,14 @@ def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw a row an activation, a column a number of units."""
+    """Draw one row per activation and one column per number of units."""
     config = results.config
     names = [[_name(units, activation) for units in config["num_units"]] for activation in config["activations"]]
     return {"architectures": regression_grid(results, names)}
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Test that no architecture's error inside exceeds the best one's by more than a part of the function's spread."""
+    """Test that no architecture's RMSE inside the data exceeds the lowest one by more than `CONSISTENT` allows."""
     rows = [method for method in methods(results.config) if results.of(method)]
     if not rows:
         return []

@@ -1,4 +1,4 @@
-"""An appendix figure: 10, 20 and 50 points of x sin x."""
+"""Appendix figure: 10, 20 and 50 points of x sin x."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ def methods(config: Config) -> list[str]:
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Fit every seed's own data; those of fewer points are the first of those of more."""
+    """Fit the data of every seed; a smaller data set has the first points of a larger one."""
     known = {_name(own, num_rows): (own, num_rows) for num_rows in config["num_rows"] for own in config["methods"]}
     own, num_rows = known[method]
     parts = [x_sin_x(num_rows, seed) for seed in seeds]
@@ -62,21 +62,21 @@ def _outcome(model: Any, parts: Mapping[str, Split], seed: int) -> Outcome:
 
 
 def observed(grid: Split, seed: int) -> tuple[Split, Split]:
-    """Return the grid with noise like that of the data, inside the range of the data and outside of it."""
+    """Return the grid with noise like that of the data, in two parts: inside the range of the data, and outside."""
     y = grid.y + 0.5 * np.random.default_rng([seed, 2]).standard_normal(len(grid.y))
     inside = (grid.X[:, 0] >= 0) & (grid.X[:, 0] <= 10)
     return Split(grid.X[inside], y[inside]), Split(grid.X[~inside], y[~inside])
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw a row a number of points, a column a method."""
+    """Draw one row per number of points and one column per method."""
     config = results.config
     names = [[_name(method, num_rows) for method in config["methods"]] for num_rows in config["num_rows"]]
     return {"data-regimes": regression_grid(results, names)}
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Test, for every number of points, whether local is best outside and inside, and MetaGP no worse than MetaNN."""
+    """Test, for each number of points, that the local model is best, and that MetaGP is no worse than MetaNN."""
     verdicts = []
     for num_rows in results.config["num_rows"]:
         if results.of(_name(LOCAL, num_rows)):

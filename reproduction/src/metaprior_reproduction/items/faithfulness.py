@@ -1,8 +1,8 @@
 """An item of our own: how faithful the posteriors are, by simulation-based calibration on networks NUTS can sample.
 
-Truths are drawn from the prior, data from the truths; every posterior sees the same data and knows the same
-hyper-parameters, so that only the posterior differs. A seed is a block of replicates; the
-variational posteriors, which take longer, see the first of them.
+Truths are drawn from the prior, and data from the truths. Every posterior sees the same data and knows the same
+hyper-parameters, so that only the posterior differs. A seed is a block of replicates; the variational posteriors,
+which take longer, see only the first of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NUTS = "NUTS"
-#: One GP over codes; one over codes and inputs; the first with noise and hyper-parameters unknown (NUTS alone).
+#: One GP over codes; one over codes and inputs; the first with unknown noise and hyper-parameters (for NUTS only).
 MODELS = ("global", "local", "whole")
-#: The p-value below which ranks are not uniform.
+#: The p-value below which ranks do not count as uniform.
 UNLIKELY = 0.001
-#: Standard errors within which a coverage is what it says.
+#: A coverage may differ from its level by this many standard errors.
 ERRORS = 4
-#: How far, in standard deviations of NUTS, a mean may lie from that of NUTS; how far, in parts, a standard deviation.
+#: How far a mean may lie from that of NUTS, in its standard deviations; these may differ by the factor 1 + CLOSE.
 CLOSE = 0.25
-#: Bins that a drawn histogram has at most.
+#: The most bins of a drawn histogram.
 MOST_DRAWN = 10
 TINY = {
     "sizes": [1, 2, 1],
@@ -96,7 +96,7 @@ def name_of(posterior: str, model: str) -> str:
 
 
 def posteriors_of(config: Config, model: str) -> list[str]:
-    """Return the posteriors of a model: where hyper-parameters are unknown, NUTS alone."""
+    """Return the posteriors of a model: NUTS alone if hyper-parameters are unknown."""
     return [NUTS, *([] if model == "whole" else config["conditionals"])]
 
 
@@ -106,7 +106,7 @@ def methods(config: Config) -> list[str]:
 
 
 def tiny_of(config: Config, model: str) -> Tiny:
-    """Return the network, its data and what is known of it."""
+    """Return the network of a model, its inputs, and which of its hyper-parameters are known."""
     if model not in MODELS:
         raise ValueError(f"model: expected one of {MODELS}; got {model!r}.")
     own: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in config["tiny"].items()}
@@ -119,7 +119,7 @@ def tiny_of(config: Config, model: str) -> Tiny:
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Draw every seed's truths, find their posteriors side by side, and rank the truths among the draws."""
+    """Draw the truths of every seed, find their posteriors side by side, and rank the truths among the draws."""
     posterior, model = method.split(", ")
     tiny, outcomes = tiny_of(config, model), []
     number, count = MODELS.index(model), config["num_replicates" if posterior == NUTS else "num_fitted"]
@@ -134,19 +134,19 @@ def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
 
 
 def sampling_of(config: Config, model: str) -> Settings:
-    """Return how NUTS goes: with longer chains where a model needs them."""
+    """Return the settings of NUTS, with longer chains for a model that needs them."""
     return Settings(**{**config["sampling"], **config["longer"].get(model, {})})
 
 
 def fitting_of(config: Config, posterior: str) -> Fitting:
-    """Return how a variational posterior is found; anchored codes are as many as the estimators have: all 32."""
+    """Return how a variational posterior is found; the integrated one has settings of its own."""
     return Fitting(**{**config["fitting"], **(config["integrated"] if posterior == INTEGRATED else {})})
 
 
 def outcome_of(
     tiny: Tiny, truths: Sequence[Truth], found: Posterior, num_ranked: int, rng: np.random.Generator
 ) -> Outcome:
-    """Rank functions, new observations, and the likelihood of the data with what else was unknown."""
+    """Rank functions, new observations, and the log likelihood of the data with the unknown hyper-parameters."""
     truth = Truth(*[np.stack(parts) for parts in zip(*truths, strict=True)])
     log_noise = found.hypers[..., -1] if tiny.whole else np.broadcast_to(truth.log_noise[:, None], found.f.shape[:2])
     noise = np.exp(log_noise)[..., None]
@@ -169,7 +169,7 @@ def _log_likelihood(y: np.ndarray, f: np.ndarray, log_noise: np.ndarray) -> np.n
 
 
 def _moments(draws: np.ndarray) -> dict[str, np.ndarray]:
-    """Return mean and spread at every input, and the mean's error: half the gap between the halves of the draws."""
+    """Return mean, spread and the error of the mean at every input: half the gap between two halves of the draws."""
     half = draws.shape[1] // 2
     error = 0.5 * np.abs(draws[:, :half].mean(axis=1) - draws[:, half:].mean(axis=1))
     return {"mean": draws.mean(axis=1), "std": draws.std(axis=1), "error": error}
@@ -184,16 +184,16 @@ def pooled(results: Results, method: str, name: str) -> np.ndarray:
 
 
 def matched(results: Results, method: str, reference: str, name: str) -> np.ndarray:
-    """Return an array of the reference for those replicates that the method has too: the first of every seed."""
+    """Return an array of the reference for the replicates that the method has too: the first of every seed."""
     others = {run.seed: run.outcome.arrays[name] for run in results.of(reference)}
     return np.concatenate([others[run.seed][: len(run.outcome.arrays[name])] for run in results.of(method)])
 
 
 class Gap(NamedTuple):
-    """How far a posterior is from NUTS at one input or over several, in standard deviations of NUTS.
+    """How far a posterior is from NUTS, at one input or over several.
 
-    The mean absolute gap of the means, the mean logarithm of the ratio of standard deviations, and how much of the
-    former is expected from the length of the chains and the number of draws.
+    The mean absolute gap between the means in standard deviations of NUTS, the mean logarithm of the ratio of standard
+    deviations, and the part of the former that the finite number of draws explains.
     """
 
     mean: Summary
@@ -202,7 +202,7 @@ class Gap(NamedTuple):
 
 
 def gap(results: Results, method: str, reference: str, inputs: Sequence[int] | None = None) -> Gap:
-    """Compare a posterior with NUTS, replicate by replicate; errors are over replicates."""
+    """Compare a posterior with NUTS, replicate by replicate; standard errors are over replicates."""
     chosen = slice(None) if inputs is None else list(inputs)
     ours = {name: pooled(results, method, name)[:, chosen] for name in ("mean", "std", "error")}
     nuts = {name: matched(results, method, reference, name)[:, chosen] for name in ours}
@@ -214,7 +214,7 @@ def gap(results: Results, method: str, reference: str, inputs: Sequence[int] | N
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Test every posterior's ranks and intervals, and how far each approximation is from NUTS."""
+    """Test the ranks and intervals of every posterior, and how far each approximation is from NUTS."""
     verdicts = []
     for model in results.config["models"]:
         for posterior in posteriors_of(results.config, model):
@@ -253,7 +253,7 @@ def _covers(results: Results, method: str) -> Verdict:
 
 
 def is_covered(found: Summary, percent: int, num_values: int) -> bool:
-    """Return whether a coverage is what it says; its error is at least that of independent values."""
+    """Return whether a coverage matches its level; its error is at least that of independent values."""
     level = percent / 100
     least = np.sqrt(level * (1 - level) / num_values)
     return bool(abs(found.mean - level) <= ERRORS * np.fmax(found.se, least))
@@ -288,7 +288,7 @@ def _inputs(results: Results) -> str:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw the rank histograms, a row a model and a column a posterior, and how far each is from NUTS."""
+    """Draw rank histograms, one row per model and one column per posterior, and how far each is from NUTS."""
     return {"faithfulness-ranks": _ranks_figure(results), "faithfulness-gaps": _gaps_figure(results)}
 
 
@@ -312,7 +312,7 @@ def _ranks_figure(results: Results) -> "Figure":
 
 
 def _histogram(panel: "Axes", results: Results, method: str) -> None:
-    """Draw the histogram of every rank over the band in which 99 % of uniform counts lie."""
+    """Draw the histograms of the ranks over the band that contains 99 % of uniform counts."""
     num_ranked, ranks = results.config["num_ranked"], pooled(results, method, "ranks_f")
     num_bins = bins_for(len(ranks), num_ranked, MOST_DRAWN)
     expected, edges = len(ranks) / num_bins, np.linspace(0, 1, num_bins + 1)

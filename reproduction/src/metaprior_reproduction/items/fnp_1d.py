@@ -1,4 +1,4 @@
-"""An appendix figure: 20 points of a one-dimensional function, as in the functional neural process paper."""
+"""Appendix figure: 20 points of a one-dimensional function, as in the functional neural process paper."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOCAL = "MetaGP-Local[RBF]"
-#: Ratio of two standard deviations from which one counts as wider.
+#: The ratio of two standard deviations above which one counts as wider.
 WIDER = 1.1
 METHODS = ["BNN-MFVI", "MetaNN", "MetaGP", LOCAL]
 PRESETS = {
@@ -79,7 +79,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Test that bars grow away from the data, for every method; and most for the local one."""
+    """Test that every method's bars grow away from the data, and that the local ones cover more there than MFVI's."""
     verdicts = []
     for method in results.methods:
         growth = summarised(np.log(results.values(method, "far_std")) - np.log(results.values(method, "in_std")))

@@ -1,4 +1,4 @@
-"""Figure 5: four classes in the plane; what the methods say near the data and far from them."""
+"""Figure 5: four classes in the plane, and what the methods predict near the data and far from them."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOCAL = "MetaGP-Local[RBF]"
-#: Those that the paper calls over-confident far away.
+#: The methods that the paper calls over-confident far away.
 OVERCONFIDENT = ("BNN-MFVI", "DKL")
-#: Radius of the far ring, points on it, and the entropy, in parts of log 4, from which it counts as maximal.
+#: The radius of the far ring, the number of points on it, and the fraction of log 4 above which entropy is maximal.
 RADIUS, ON_RING, MAXIMAL = 20.0, 200, 0.95
 #: Half-widths of the two maps.
 NEAR, FAR = 4.0, 20.0
@@ -94,7 +94,7 @@ def ring_points() -> np.ndarray:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw a column a method: near the data above, the zoom-out below."""
+    """Draw one column per method: near the data above, zoomed out below."""
     shown = drawable(results)
     figure, axes = panels(2, len(shown), width=2.5, height=2.5)
     for column, method in enumerate(shown):
@@ -109,7 +109,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Test that local RBF is uncertain on the far ring, and the over-confident less so."""
+    """Test that the local RBF model is uncertain on the far ring, and that the over-confident methods are less so."""
     verdicts, shown = [], results.methods
     if LOCAL in shown:
         ours = results.summary(LOCAL, "ring_entropy")

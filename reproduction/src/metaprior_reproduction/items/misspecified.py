@@ -1,4 +1,4 @@
-"""An item of our own: an input kernel that is wrong, which a network may switch off and a GP has to obey."""
+"""An item of our own: a wrong input kernel, which a network can switch off and a GP has to obey."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GRID = np.linspace(-4, 4, 400)
-#: Whether a correlation of the input kernel over the data is so high that weights hardly depend on the input.
+#: If all correlations of the input kernel over the data are higher, weights hardly depend on the input.
 OFF = 0.9
 
-#: Cases: the kernel on the input, in units of the data. A period that is held stays as it is.
+#: The cases and their input kernels, in the units of the data. Their periods are not learned.
 KERNELS: Mapping[str, Callable[[Config], Kernel]] = {
     "right period": lambda config: kernels.Periodic(1 / config["frequency"], fixed=("period",)),
     "wrong period": lambda config: kernels.Periodic(config["wrong_period"], fixed=("period",)),
@@ -64,19 +64,19 @@ PRESETS: dict[str, Config] = {
 
 
 def methods(config: Config) -> list[str]:
-    """Return every case with every model, as far as they are asked for."""
+    """Return the cases and models of the configuration."""
     return list(config["methods"])
 
 
 def rows_of(config: Config, case: str, seed: int) -> dict[str, Split]:
-    """Return the sinusoid, with a trend in the case that has one: y + trend x."""
+    """Return the sinusoid, as y + trend x in the case with a trend."""
     parts = sinusoid(seed, num_train=config["num_rows"], frequency=config["frequency"])
     slope = config["trend"] if "trend" in case else 0.0
     return {name: Split(part.X, part.y + slope * part.X[:, 0]) for name, part in parts.items()}
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Fit, score inside and outside the data, and see how much the input kernel still says."""
+    """Fit, score inside and outside the data, and measure how much the input kernel still acts."""
     case, model = method.split(": ")
     rows = [rows_of(config, case, seed) for seed in seeds]
     steps = config["gp_steps" if model == GP else "metagp_steps"]
@@ -98,20 +98,20 @@ def _outcome(model: Any, parts: Mapping[str, Split], seed: int) -> Outcome:
 
 
 def input_kernel(model: Any) -> Kernel | None:
-    """Return the fitted kernel on the input, without a variance; None for the global model."""
+    """Return the fitted input kernel, without a variance; None for the global model."""
     if isinstance(model, ExactGPRegressor):
         return model.kernel_.inner
     return model.input_kernel_
 
 
 def least_correlation(kernel: Kernel, low: float, high: float) -> float:
-    """Return the smallest k(x, x') / k(x, x) on an interval: 1 where the kernel is switched off, 0 where it acts."""
+    """Return the smallest k(x, x') / k(x, x) on an interval: 1 if the kernel is switched off, lower if it acts."""
     x = np.linspace(low, high, 401, dtype=np.float32)[:, None]
     return float(np.min(np.asarray(kernel(x, x)) / np.asarray(kernel.diagonal(x))[:, None]))
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw a row a case, a column a model."""
+    """Draw one row per case and one column per model."""
     shown = [method.split(": ") for method in drawable(results)]
     cases, models = (list(dict.fromkeys(names)) for names in zip(*shown, strict=True))
     figure, axes = panels(len(cases), len(models), width=3.6, height=2.2, sharex=True, sharey="row")
@@ -125,7 +125,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Say whether the wrong kernel is switched off, and whether the network is better for it than the GP."""
+    """Test whether the wrong kernel is switched off, and whether the network is then better than the GP."""
     there = results.methods
     verdicts = [_switched_off(results)]
     if f"{WRONG}: {GLOBAL}" in there:

@@ -1,4 +1,4 @@
-"""Figure 7 and the appendix: trained on digits, asked about images that are none."""
+"""Figure 7 and the appendix: networks trained on digits, and their entropy on images that are not digits."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from metaprior_reproduction.parts.verdicts import clearly, is_above, margin, pai
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Points of an entropy's distribution function that are kept for the figure.
+#: The points of a distribution function that are kept for the figure.
 NUM_LEVELS = 101
 TITLES = {
     "mnist": "MNIST test",
@@ -58,7 +58,7 @@ PRESETS: dict[str, Config] = {
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Train on digits; score test digits, and the entropy as a detector of each other set."""
+    """Train on digits; score predictions for test digits, and the entropy as a detector of every other set."""
     return [_outcome(config, method, seed) for seed in seeds]
 
 
@@ -81,13 +81,13 @@ def _outcome(config: Config, method: str, seed: int) -> Outcome:
 
 
 def _distribution(entropy: np.ndarray) -> np.ndarray:
-    """Return the part of images whose entropy is at most each level, from 0 to log 10."""
+    """Return the fraction of images whose entropy is at most each level, from 0 to log 10."""
     levels = np.linspace(0, np.log(10), NUM_LEVELS)
     return np.asarray(np.searchsorted(np.sort(entropy), levels, side="right") / len(entropy), np.float32)
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw the distribution functions of the entropy, a panel a set, a line a method (its first seed)."""
+    """Draw the distribution functions of the entropy: one panel per set, one line per method (its first seed)."""
     figure, axes = panels(2, 3, sharex=True, sharey=True)
     levels = np.linspace(0, np.log(10), NUM_LEVELS)
     for panel, (name, title) in zip(axes.ravel(), TITLES.items(), strict=True):
@@ -103,7 +103,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Hold both configurations against the peers, set by set."""
+    """Compare both configurations with the baselines, set by set."""
     return [
         _detects(results, PAPER, ("BNN-MFVI", "BNN-MAP", "DKL"), "The paper: its local model"),
         _detects(results, OURS, ("BNN-MFVI", "BNN-MAP", "DKL"), "Our configuration"),

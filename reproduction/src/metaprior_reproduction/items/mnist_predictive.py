@@ -1,4 +1,4 @@
-"""The appendix's bars: what every method says of single images, digits and Japanese letters."""
+"""Appendix figure: the class probabilities of every method for single images, digits and Japanese letters."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ PRESETS: dict[str, Config] = {
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Train on digits; return the probabilities of drawn functions for the first images of both sets."""
+    """Train on digits; return probabilities and their spread over drawn functions, for a few images of both sets."""
     return [_outcome(config, method, seed) for seed in seeds]
 
 
@@ -44,7 +44,7 @@ def _outcome(config: Config, method: str, seed: int) -> Outcome:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw a page a set: images in the first row, then a row a method, bars and the spread of drawn functions."""
+    """Draw one figure per set: images in the first row, then one row of bars per method with their spread."""
     return {name: _page(results, name) for name in ("mnist", "kmnist")}
 
 
@@ -65,7 +65,7 @@ def _page(results: Results, name: str) -> "Figure":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Hold the largest probability on letters, which are no digits, against mean-field VI's and MAP's."""
+    """Compare the largest probability for letters, which are not digits, with that of the baselines."""
     return [_less_sure(results, method) for method in (PAPER, OURS)]
 
 

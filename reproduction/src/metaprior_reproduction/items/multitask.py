@@ -1,4 +1,4 @@
-"""An appendix figure: four sinusoids share a network below the output; a new one is learned by its own parts alone."""
+"""Appendix figure: four sinusoids share a network below the output; a new one is learned by its own parts alone."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ from metaprior_reproduction.parts.verdicts import at_most, said, summarised
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: What counts as the same RMSE: at most this many times the one that training from scratch ends with.
+#: An RMSE counts as the same if it is at most this many times the final one of training from scratch.
 SAME = 1.05
-#: The part of the steps from scratch that a new task may take.
+#: The fraction of the steps from scratch that adapting to a new task may take.
 PART = 0.1
 JOINT = "joint fit"
 GRID = np.linspace(-4, 4, 400)
@@ -51,12 +51,12 @@ PRESETS: dict[str, Config] = {
 
 
 def methods(config: Config) -> list[str]:
-    """Return the joint fit, then for every new frequency both ways to learn it."""
+    """Return the joint fit, then both ways to learn each new frequency."""
     return [JOINT, *[f"{how} {frequency:g}" for frequency in config["new"] for how in ("adapted", "from scratch")]]
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Fit the tasks together, or learn a new one in more and more steps, every number of steps a run of its own."""
+    """Fit the tasks jointly, or learn a new one in more and more steps, with a fit of its own for each number."""
     key = json.dumps(dict(config), sort_keys=True)
     if method == JOINT:
         return [_joint_outcome(config, _joint_fit(key, seed), seed) for seed in seeds]
@@ -65,11 +65,11 @@ def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
 
 
 def task(config: Config, frequency: float, seed: int) -> dict[str, Split]:
-    """Return the rows of a frequency; no two frequencies and seeds share their noise."""
+    """Return the data of a frequency; no two frequencies or seeds share their noise."""
     return sinusoid(10_000 * seed + round(1000 * frequency), num_train=config["num_rows"], frequency=frequency)
 
 
-# kept, for the methods of one process ask for the same fits: nothing but the arguments decides them
+# cached, because several methods in one process need the same fits, which depend on nothing but the arguments
 @lru_cache(maxsize=8)
 def _joint_fit(key: str, seed: int) -> Any:
     config = json.loads(key)
@@ -96,7 +96,7 @@ def _period(model: Any) -> float:
 
 @lru_cache(maxsize=64)
 def _learned(key: str, how: str, frequency: float, seed: int) -> tuple[dict[int, float], dict[str, float], Any]:
-    """Return the RMSE inside after every number of steps, the scores of the longest run, and the one that is drawn."""
+    """Return the RMSE inside after every number of steps, the scores of the longest fit, and the curve to draw."""
     config = json.loads(key)
     rows, errors, drawn = task(config, frequency, seed), {}, None
     for steps in steps_of(config, how):
@@ -111,7 +111,7 @@ def _learned(key: str, how: str, frequency: float, seed: int) -> tuple[dict[int,
 
 
 def steps_of(config: Config, how: str) -> list[int]:
-    """Return the numbers of steps that are tried: none at all is a linear solve, which is for adapting alone."""
+    """Return the numbers of steps that are tried; 0, which is a linear solve, is for adapting only."""
     return [steps for steps in config["steps"] if steps > 0 or how == "adapted"]
 
 
@@ -133,7 +133,7 @@ def _new_outcome(key: str, how: str, frequency: float, seed: int) -> Outcome:
 
 
 def first_below(errors: Mapping[int, float], goal: float) -> int | None:
-    """Return the fewest steps after which the error is at most the goal, in every longer run too; None: in no run."""
+    """Return the fewest steps from which on no error exceeds the goal; None if that of the longest run does."""
     needed = None
     for steps in sorted(errors, reverse=True):
         if errors[steps] > goal:
@@ -162,7 +162,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def _drawn(config: Config, method: str) -> str:
-    """Return what the drawn run of a new task is: adapted in few steps, from scratch until its bound was flat."""
+    """Return the title of the drawn fit of a new task: adapted in few steps, or from scratch to the end."""
     return f"{method}, {config['few']} steps" if method.startswith("adapted") else f"{method}, to the end"
 
 
@@ -191,7 +191,7 @@ def _curves(results: Results, new: Sequence[float]) -> "Figure":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Hold adapting in few steps against the longest run from scratch, then the fewest steps of both."""
+    """Compare adapting in few steps with the longest fit from scratch, then the fewest steps that both need."""
     return [verdict(results, f) for f in results.config["new"] for verdict in (_same_error, _fewest_steps)]
 
 

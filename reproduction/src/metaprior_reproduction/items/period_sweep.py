@@ -1,4 +1,4 @@
-"""An appendix figure: a model is trained on the sinusoid, then only the period of its input kernel is changed."""
+"""Appendix figure: a model is trained on the sinusoid, then only the period of its input kernel is changed."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 METHOD = "MetaGP-Local[Periodic]"
-#: Relative error of the prediction's period up to which it counts as following the kernel's.
+#: The period of the prediction follows that of the kernel if their relative difference is at most this.
 FOLLOWS = 0.1
-#: The predictions are looked at on [-LIMIT, LIMIT].
+#: Predictions are made on [-LIMIT, LIMIT].
 LIMIT = 4.5
 PRESETS = {
     "paper": {
@@ -53,7 +53,7 @@ def methods(config: Config) -> list[str]:
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Fit every seed's own data, then predict with the period times every factor."""
+    """Fit the data of every seed, then predict with the period multiplied by every factor."""
     data = [data_set(seed, num_train=config["num_train"])["train"] for seed in seeds]
     models = fitted(REGRESSORS[method], config["settings"], seeds, data)
     return [_outcome(config, *of_seed) for of_seed in zip(models, data, seeds, strict=True)]
@@ -71,7 +71,7 @@ def _outcome(config: Config, model: Any, train: Split, seed: int) -> Outcome:
 
 
 def with_period_times(model: Any, factor: float) -> Any:
-    """Return the fitted estimator with another period in its input kernel and nothing else changed."""
+    """Return the fitted estimator with another period in its input kernel, and nothing else changed."""
     changed = copy.copy(model)
     log_period = np.asarray(model.model_.weights.input_kernel.log_period) + np.log(factor)
     changed.model_ = eqx.tree_at(lambda m: m.weights.input_kernel.log_period, model.model_, log_period)
@@ -84,7 +84,7 @@ def dominant_period(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw the trained model first, then the same with other periods."""
+    """Draw the trained model first, then the same model with other periods."""
     factors, arrays = results.config["factors"], arrays_of(results, METHOD)
     columns = min(2, len(factors))
     figure, axes = panels(-(-len(factors) // columns), columns, width=4.6, height=2.2, sharex=True, sharey=True)
@@ -104,7 +104,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Test that the dominant period of the prediction is the set one, for every factor."""
+    """Test, for every factor, that the dominant period of the prediction is the one that was set."""
     verdicts = []
     for factor in results.config["factors"]:
         values = results.values(METHOD, f"followed_{factor:g}")

@@ -1,4 +1,4 @@
-"""Figure 2: functions of a network before any data, for two lengthscales of the weight kernel and the same latents."""
+"""Figure 2: functions of a network before any data, for the same latents and two lengthscales of the weight kernel."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -35,12 +35,12 @@ PRESETS = {
 
 
 def methods(config: Config) -> list[str]:
-    """Return one method a lengthscale, the small one first."""
+    """Return one method per lengthscale, the smallest first."""
     return [f"lengthscale {value:g}" for value in config["lengthscales"]]
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Draw functions given latents that the seed decides, the same for every lengthscale."""
+    """Draw functions given latents that depend on the seed and are the same for every lengthscale."""
     return [_outcome(config, float(method.removeprefix("lengthscale ")), seed) for seed in seeds]
 
 
@@ -51,7 +51,7 @@ def _outcome(config: Config, lengthscale: float, seed: int) -> Outcome:
         sizes, x, latents, weight_kernel=kernel, num_functions=config["num_functions"], random_state=seed
     )[..., 0]
     covariance = prior.weight_covariance(sizes, latents, kernel)
-    # the kernel has variance 1: its covariances are correlations
+    # the kernel has variance 1, so its covariances are correlations
     between = covariance[np.triu_indices(len(covariance), 1)]
     metrics = {
         "function_std": float(np.sqrt(np.mean(functions.var(axis=0)))),
@@ -62,7 +62,7 @@ def _outcome(config: Config, lengthscale: float, seed: int) -> Outcome:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw functions for the small and the larger lengthscale on one scale, then both weight kernels."""
+    """Draw functions for both lengthscales on one scale, then both weight kernels."""
     shown = drawable(results)
     figure, axes = panels(1, 2 * len(shown), width=3.2, height=2.8)
     functions = axes[0, : len(shown)]
@@ -83,7 +83,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Compare the spread of functions between the two lengthscales, for each z by itself."""
+    """Compare the spread of functions between the two lengthscales, separately for each z."""
     small, *_, large = methods(results.config)
     ratio = summarised(
         np.log(results.values(large, "function_std")) - np.log(results.values(small, "function_std")),

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Correlation of a function's periodic part with itself, a period on, from which it counts as repeating.
+#: Functions repeat if their periodic parts correlate with themselves, one period later, by more than this.
 REPEATS = 0.5
-#: Share of a function's variance that no function of the set period explains, from which it counts as more than that.
+#: Functions are not merely periodic if the best function of the set period leaves more than this share of variance.
 NOT_PERIODIC = 0.05
 PRESETS = {
     "paper": {
@@ -46,7 +46,7 @@ def _name(lengthscale: float, period: float) -> str:
 
 
 def methods(config: Config) -> list[str]:
-    """Return one method a lengthscale and period."""
+    """Return one method per lengthscale and period."""
     return [_name(lengthscale, period) for lengthscale in config["lengthscales"] for period in config["periods"]]
 
 
@@ -76,10 +76,10 @@ def _outcome(config: Config, lengthscale: float, period: float, seed: int) -> Ou
 
 
 def repetition(functions: np.ndarray, period: int) -> dict[str, float]:
-    """Return how functions [S, N] on an even grid repeat, the period being an even number of points.
+    """Return how functions [S, N] on an even grid repeat; the period must be an even number of points.
 
-    What is left when the moving average over one period is taken away is correlated with itself one period on
-    (`repeats_period`) and half a period on (`repeats_half`). `not_periodic` is the share of the variance that no
+    The moving average over one period is subtracted. The rest is correlated with itself one period later
+    (`repeats_period`) and half a period later (`repeats_half`). `not_periodic` is the share of the variance that no
     function of this period explains, not even the best one, the mean over cycles. All are means over functions.
     """
     slow = moving_average(functions, period)
@@ -101,14 +101,14 @@ def moving_average(functions: np.ndarray, width: int) -> np.ndarray:
 
 
 def _correlation(functions: np.ndarray, shift: int) -> np.ndarray:
-    """Return the correlation of every function with itself `shift` points on."""
+    """Return the correlation of every function with itself `shift` points later."""
     before, after = functions[:, :-shift], functions[:, shift:]
     before, after = (part - part.mean(axis=1, keepdims=True) for part in (before, after))
     return np.sum(before * after, axis=1) / np.sqrt(np.sum(before**2, axis=1) * np.sum(after**2, axis=1))
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw one column a lengthscale and one row a period."""
+    """Draw one column per lengthscale and one row per period."""
     lengthscales, periods = results.config["lengthscales"], results.config["periods"]
     figure, axes = panels(len(periods), len(lengthscales), width=6.0, height=2.8)
     for row, period in enumerate(periods):
@@ -126,7 +126,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def _functions_panel(panel: "Axes", x: np.ndarray, functions: np.ndarray, period: float) -> None:
-    """Draw all functions thinly, and in colour three that are neither the flattest nor the steepest."""
+    """Draw all functions in thin grey, and three of medium to large spread in colour."""
     order = np.argsort(functions.std(axis=1))
     chosen = functions[order[[len(order) * part // 100 for part in (55, 70, 85)]]]
     for mark in period * np.arange(np.ceil(x[0] / period), np.floor(x[-1] / period) + 1):
@@ -138,7 +138,7 @@ def _functions_panel(panel: "Axes", x: np.ndarray, functions: np.ndarray, period
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Test that functions repeat, that a part of them does not, and that the lengthscale sets their variance."""
+    """Test that functions repeat, that they are not merely periodic, and that the lengthscale sets their variance."""
     config, verdicts = results.config, []
     for name in methods(config):
         one, half = (results.summary(name, f"repeats_{shift}") for shift in ("period", "half"))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 METAGP, MAP = "MetaGP-Local", "BNN-MAP"
-#: What the cost B (I + J)(M + F) of a layer allows, and what a measurement may be off.
+#: The exponent that follows from the cost B (I + J)(M + F) of a layer, and the tolerance for measurement errors.
 LINEAR, LEEWAY = 1.0, 0.2
 
 PRESETS: dict[str, Config] = {
@@ -55,7 +55,7 @@ PRESETS: dict[str, Config] = {
 
 
 class Shape(NamedTuple):
-    """What a step's cost depends on."""
+    """What the cost of a step depends on."""
 
     width: int
     depth: int
@@ -64,20 +64,20 @@ class Shape(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a step takes: seconds, and bytes of all arrays that the compiled program holds."""
+    """The cost of a step: seconds, and bytes of all arrays that the compiled program holds."""
 
     seconds: float
     bytes: float
 
 
 def methods(config: Config) -> list[str]:
-    """Return every axis of both models; point weights have no inducing codes."""
+    """Return both models along every axis; point weights have no inducing codes."""
     pairs = [(model, axis) for model in (METAGP, MAP) for axis in config["axes"]]
     return [f"{model} {axis}" for model, axis in pairs if (model, axis) != (MAP, "inducing")]
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Measure along one axis from the base shape; a seed is another measurement."""
+    """Measure along one axis from the base shape; each seed repeats the measurement."""
     model, axis = method.split(" ")
     programs = {
         value: _program(config, model, Shape(**{**config["base"], axis: value}), config["num_steps"])
@@ -87,7 +87,7 @@ def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
 
 
 def _measured(config: Config, programs: Mapping[int, tuple[Callable[[], None], float]]) -> Outcome:
-    """Return the costs; the programs take turns, so that a change of the machine's speed meets them all."""
+    """Return the costs; the programs take turns, so that a change in the machine's speed affects them all."""
     times: dict[int, list[float]] = {value: [] for value in programs}
     for _ in range(config["repeats"]):
         for value, (call, _) in programs.items():
@@ -112,7 +112,7 @@ def _seconds(call: Callable[[], None]) -> float:
 
 
 def _program(config: Config, model: str, shape: Shape, num_steps: int) -> tuple[Callable[[], None], float]:
-    """Return the library's own training loop, compiled, and the bytes it holds."""
+    """Return the library's own training loop, compiled, and the bytes that it holds."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((shape.batch, config["num_inputs"]))
     data = make_data(x, rng.integers(config["num_outputs"], size=(shape.batch, 1)))
@@ -154,7 +154,7 @@ def _model(config: Config, model: str, shape: Shape, x: np.ndarray) -> Model:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw time above memory, a column an axis, on logarithmic scales, with the exponents."""
+    """Draw time above memory on logarithmic scales, one column per axis, with the exponents."""
     measured = results.config["axes"]
     figure, axes = panels(2, len(measured), width=3.2, height=2.6, sharex="col", sharey="row")
     rows = (("seconds", "exponent_seconds", "seconds a step"), ("mebibytes", "exponent_bytes", "MiB of a step"))
@@ -176,7 +176,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Hold the exponents of time and memory against a linear cost in every axis."""
+    """Compare the exponents of time and memory with a linear cost along every axis."""
     return [_verdict(results, axis, name) for axis in results.config["axes"] for name in Cost._fields]
 
 

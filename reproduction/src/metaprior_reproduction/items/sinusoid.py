@@ -61,7 +61,7 @@ def methods(config: Config) -> list[str]:
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Fit with defaults on every seed's own data, and score inside and outside."""
+    """Fit the data of every seed with the defaults, and score inside and outside."""
     parts = [data_set(seed, num_train=config["num_train"], num_test=config["num_test"]) for seed in seeds]
     models = fitted(REGRESSORS[method], config["settings"], seeds, [part["train"] for part in parts])
     return [_outcome(config, *of_seed) for of_seed in zip(models, parts, seeds, strict=True)]
@@ -74,7 +74,7 @@ def _outcome(config: Config, model: Any, parts: Mapping[str, Any], seed: int) ->
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw the fit of every method to the first draw of the data."""
+    """Draw the fit of every method to the data of the first seed."""
     shown = drawable(results)
     columns = min(4, max(1, len(shown)))
     figure, axes = panels(-(-len(shown) // columns), columns, width=3.4, height=2.3, sharex=True, sharey=True)
@@ -93,7 +93,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Hold every row against the paper's, then the periodic model against the exact GP and against the others."""
+    """Compare every row with the paper's, then the periodic model with the exact GP and with the others."""
     shown = [method for method in TABLE if results.of(method)]
     rows = [_against_table(results, method, region) for method in shown for region in REGIONS]
     return rows + _close_to_exact(results) + _best_outside(results)
@@ -108,7 +108,7 @@ def _against_table(results: Results, method: str, region: str) -> Verdict:
 
 
 def worst(words: Mapping[str, Word]) -> Word:
-    """Return "worse" where any cell is, else "better" where any is, else "agrees"."""
+    """Return "worse" if any cell is, else "better" if any cell is, else "agrees"."""
     for word in ("worse", "better"):
         if word in words.values():
             return word
@@ -129,7 +129,7 @@ def _close_to_exact(results: Results) -> list[Verdict]:
 
 
 def is_within(gap: Summary) -> bool:
-    """Return whether the NLL exceeds that of the exact GP by no more than `CLOSE`, or may do so."""
+    """Return whether the NLL does not clearly exceed that of the exact GP by more than `CLOSE`."""
     return bool(gap.mean - margin(gap) <= CLOSE)
 
 

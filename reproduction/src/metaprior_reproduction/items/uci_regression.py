@@ -1,4 +1,4 @@
-"""An item of our own: the nine UCI sets with their standard splits, MetaGP against its peers."""
+"""An item of our own: MetaGP and the baselines on the nine UCI sets with their standard splits."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,10 +24,10 @@ MFVI = "BNN-MFVI"
 GP = "Exact GP-RBF"
 OURS = ("MetaGP", LOCAL, RESIDUAL)
 MODELS = (*OURS, MFVI, "Ensemble", "Laplace", GP)
-#: The part of training for which the noise is held where every weight is free to fit noise; the usual 0.8 is for few
-#: rows (docs/method.md, "Tables").
+#: The part of training for which the noise is held, for models in which every weight is free to fit noise. The usual
+#: 0.8 suits few rows (docs/method.md, "Training with every weight drawn").
 NOISE_HOLD = {RESIDUAL: 0.5, MFVI: 0.5}
-#: The other four, of 8000 rows and more, have fewer splits and more steps.
+#: The other four sets, of 8000 rows and more, have fewer splits and more steps.
 SMALL_SETS = ("bostonHousing", "concrete", "energy", "wine-quality-red", "yacht")
 
 PRESETS: dict[str, Config] = {
@@ -62,7 +62,7 @@ def methods(config: Config) -> list[str]:
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Fit to the standard splits that the seeds number; a seed beyond the splits of a set has no numbers."""
+    """Fit the standard split of every seed; a seed beyond the splits of a set has no metrics."""
     name, model = method.split(" ", 1)
     numbers = [seed for seed in seeds if seed < config["splits"][name]]
     X, y = uci(name)
@@ -92,13 +92,13 @@ def _settings(config: Config, name: str, model: str) -> dict[str, Any]:
 
 
 def subset(part: Split, most: int, seed: int) -> Split:
-    """Return at most so many rows, at random."""
+    """Return at most `most` rows, at random."""
     rows = np.random.default_rng(seed).permutation(len(part.y))[:most]
     return Split(part.X[rows], part.y[rows])
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw RMSE above NLL, a column a set: means and standard errors of all models."""
+    """Draw RMSE above NLL, one column per set: means and standard errors of all models."""
     names, models = list(results.config["splits"]), results.config["models"]
     figure, axes = panels(2, len(names), width=max(1.8, 6 / len(names)), height=2.6, sharex=True)
     for line, metric in zip(axes, ("rmse", "nll"), strict=True):
@@ -117,7 +117,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Count the sets on which a model of ours is clearly below each peer, and clearly above."""
+    """Count the sets on which a model of ours is clearly better than each baseline, and clearly worse."""
     models = results.config["models"]
     own, peers = ([model for model in models if (model in OURS) is kind] for kind in (True, False))
     return [_verdict(results, ours, peer, metric) for ours in own for metric in ("nll", "rmse") for peer in peers]

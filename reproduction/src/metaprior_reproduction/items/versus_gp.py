@@ -1,4 +1,4 @@
-"""An item of our own: the last part of real series forecast by a local MetaGP and by an exact GP with its kernel."""
+"""An item of our own: a local MetaGP and an exact GP with the same kernel forecast the last part of real series."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: The kernel of every series, for both methods; time is in years. What is not given is learned.
+#: The kernel of every series, for both methods; time is in years. All hyper-parameters are learned; given values are starts.
 KERNELS: Mapping[str, Callable[[], Kernel]] = {
     "co2": lambda: 1.0 * kernels.RBF() + 1.0 * kernels.Periodic(1.0),
     "airline": lambda: 1.0 * kernels.RBF() + 1.0 * kernels.Periodic(1.0),
@@ -63,7 +63,7 @@ def methods(config: Config) -> list[str]:
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Fit the first part of a series and forecast the next; every seed has another day of forecast."""
+    """Fit the first part of a series and forecast the next; every seed starts its forecast at another time."""
     name, estimator = method.split(" ", 1)
     rows = thinned(Split(*series(name)), config["num_rows"])
     parts = [forecast_split(rows, config["horizon"], seed * config["shift"]) for seed in seeds]
@@ -73,15 +73,15 @@ def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
 
 
 def thinned(rows: Split, most: int) -> Split:
-    """Return at most so many rows, evenly chosen over the series."""
+    """Return at most `most` rows, chosen evenly over the series."""
     keep = np.unique(np.round(np.linspace(0, len(rows.y) - 1, min(most, len(rows.y)))).astype(int))
     return Split(rows.X[keep], rows.y[keep])
 
 
 def forecast_split(rows: Split, horizon: float, shift: float) -> tuple[Split, Split]:
-    """Return what is known and what is to be forecast: `horizon` of the rows, which end `shift` before the last.
+    """Return the known rows and the rows to forecast: `horizon` of all rows, which end `shift` before the last one.
 
-    Both are parts of the number of rows.
+    Both are fractions of the number of rows.
     """
     end = len(rows.y) - round(shift * len(rows.y))
     begin = end - round(horizon * len(rows.y))
@@ -103,7 +103,7 @@ def _shown(model: Any, known: Split, ahead: Split) -> dict[str, np.ndarray]:
     x = np.linspace(known.X[0, 0], ahead.X[-1, 0], 600)
     mean, std = model.predict(x[:, None], return_std=True)
     return {
-        "x": x,  # a year of this century has no month left in float32
+        "x": x,  # times stay in float64: near the year 2000, float32 is only exact to an hour
         **as_float32({"mean": mean, "std": std, "known_y": known.y, "ahead_y": ahead.y}),
         "known_x": known.X[:, 0],
         "ahead_x": ahead.X[:, 0],
@@ -111,7 +111,7 @@ def _shown(model: Any, known: Split, ahead: Split) -> dict[str, np.ndarray]:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw a row a series and a column a method: what is known, the forecast with its 95 % interval, what came."""
+    """Draw one row per series and one column per method: known values, the forecast with its 95 % interval, truth."""
     names = results.config["series"]
     figure, axes = panels(len(names), len(ESTIMATORS), width=5.5, height=2.2, sharex="row", sharey="row")
     for line, name in zip(axes, names, strict=True):
@@ -136,7 +136,7 @@ def _panel(axes: "Axes", arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Compare both scores of both methods, series by series."""
+    """Compare the RMSE and the NLL of both methods, series by series."""
     return [_verdict(results, name, metric) for name in results.config["series"] for metric in ("rmse", "nll")]
 
 

@@ -1,6 +1,6 @@
-"""Figure 4: how the weights of a fitted 1-50-1 network vary together, given the latents and after integrating them out.
+"""Figure 4: the covariance of the weights of a fitted 1-50-1 network, given the latents and after integrating them out.
 
-cov(w) = E_z[cov(w | z)] + cov_z(E[w | z]): where the first part is diagonal by construction, the second still couples
+cov(w) = E_z[cov(w | z)] + cov_z(E[w | z]): even if the first part is diagonal by construction, the second couples
 weights that share a unit.
 """
 
@@ -76,7 +76,7 @@ def _outcome(config: Config, model: Any, seed: int) -> Outcome:
 def drawn_weights(weights: MetaGP, num_draws: int, rng: np.random.Generator, *, draw_latents: bool) -> np.ndarray:
     """Return draws of all weights of a global model, [S, W]: layer after layer, each [inputs, outputs] by rows.
 
-    Without `draw_latents` z stays at its mean.
+    Without `draw_latents`, z stays at its mean.
     """
     sizes, num_weights = weights.sizes(), sum(weight_layer.num_weights for weight_layer in weights.weight_layers)
     counts = (sizes.latents, sizes.weights, sizes.spectral, num_weights)
@@ -117,7 +117,7 @@ def correlation(draws: np.ndarray) -> np.ndarray:
 def sharing_a_hidden_unit(sizes: Sequence[int]) -> np.ndarray:
     """Return which pairs of different weights of a network with one hidden layer meet in a hidden unit, [W, W]."""
     inputs, hidden, outputs = sizes
-    # the unit of every weight; the bias of the last layer meets none
+    # the hidden unit of every weight; the bias of the last layer has none
     into = np.tile(np.arange(hidden), inputs + 1)
     out = np.repeat([*range(hidden), -1], outputs)
     unit = np.concatenate([into, out])
@@ -129,7 +129,7 @@ def _mean_size(correlations: np.ndarray, where: np.ndarray) -> float:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw the marginal correlations above the conditional ones, a column a conditional; no diagonal in the former."""
+    """Draw the marginal correlations, without diagonal, above the conditional ones; one column per conditional."""
     shown = drawable(results)
     figure, axes = panels(2, len(shown), width=4.0, height=3.4)
     for column, method in enumerate(shown):
@@ -147,7 +147,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Test that correlations are more than those of independent draws, and larger within a hidden unit."""
+    """Test that correlations are larger than those of independent draws, and larger within a hidden unit."""
     verdicts = []
     for method in results.methods:
         gain, band = (_gain(results, method, *pair) for pair in _PAIRS)
