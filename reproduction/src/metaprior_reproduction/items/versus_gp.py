@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: The kernel of every series, for both methods; time is in years. All hyper-parameters are learned; given values are starts.
+#: The kernel of every series, for both methods, with time in years. Everything is learned; given values are starts.
 KERNELS: Mapping[str, Callable[[], Kernel]] = {
     "co2": lambda: 1.0 * kernels.RBF() + 1.0 * kernels.Periodic(1.0),
     "airline": lambda: 1.0 * kernels.RBF() + 1.0 * kernels.Periodic(1.0),
