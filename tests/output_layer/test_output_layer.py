@@ -12,8 +12,9 @@ from scipy import stats
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
 
-from metaprior.output_layer import Exact, FunctionGP, InducingRows, OutputLayer, PseudoObservations, base, inducing_rows
-from metaprior.output_layer.base import Batch
+from metaprior.output_layer import Exact, FunctionGP, InducingRows, OutputLayer, PseudoObservations, base, blocks, exact
+from metaprior.output_layer.base import Batch, ConditionedRows
+from metaprior.output_layer.in_weights import ConditionedWeights
 from metaprior.output_layer.independent_outputs import ObservedInBasis
 from written import CASES, FIRST, JITTER, NEW, OLD, X_NEW, Setting, X, by_row, quickly
 
@@ -106,6 +107,7 @@ def test_functions_drawn_from_the_prior_have_its_covariance(settings, case):
     ("case", "name"),
     [
         ("one GP", "exact"),
+        ("local output", "exact"),
         ("one GP", "inducing"),
         ("one GP", "pseudo"),
         ("local output", "inducing"),
@@ -117,7 +119,8 @@ def test_functions_drawn_from_the_posterior_have_its_mean_and_covariance(regimes
     given = regimes(case)
     posterior = given.answer(name).posterior
     values = lambda n: posterior.function(n)(jnp.asarray(X_NEW)).T.ravel()  # noqa: E731
-    _assert_drawn(values, posterior.gp, posterior.num_values, posterior.num_normals(), *given.posterior(name))
+    before = posterior.num_values if isinstance(posterior, ConditionedRows) else 0
+    _assert_drawn(values, posterior.gp, before, posterior.num_normals(), *given.posterior(name))
 
 
 # --- the regimes ------------------------------------------------------------------------------------------------------
@@ -210,6 +213,13 @@ def test_outputs_may_share_the_precision_of_a_row_and_come_apart_where_the_prior
     answer = regimes(case).answer("pseudo shared")
     assert isinstance(answer.posterior, ObservedInBasis) == (case == "classes")
     _assert_moments(answer.moments, *regimes(case).posterior("pseudo shared"), **ROUNDING)
+
+
+@pytest.mark.parametrize(("case", "in_weights"), [("one GP", True), ("GP per layer", True), ("local output", False)])
+def test_the_exact_regime_works_in_the_weights_where_no_input_kernel_makes_them_depend_on_the_row(
+    regimes, case, in_weights
+):
+    assert isinstance(regimes(case).answer("exact").posterior, ConditionedWeights) == in_weights
 
 
 @each_of_three
@@ -310,7 +320,7 @@ def _slopes(regime, setting: Setting, batch: Batch, *, kl: bool = False) -> list
 
 
 def _assert_same_slopes(found: list, expected: list) -> None:
-    assert sum(np.abs(leaf).max() > 1e-3 for leaf in expected) > 8  # the most of them matter
+    assert sum(np.abs(leaf).max() > 1e-3 for leaf in expected) >= 8  # the most of them matter
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8)
 
@@ -318,6 +328,18 @@ def _assert_same_slopes(found: list, expected: list) -> None:
 def test_nonsense_in_padded_rows_stays_out_of_the_derivatives_of_the_exact_bound(settings):
     setting = settings("one GP")
     _assert_same_slopes(*(_slopes(Exact(), setting, setting.batch(padded)) for padded in (True, False)))
+
+
+@pytest.mark.parametrize("case", ["one GP", "GP per layer"])
+def test_weights_and_rows_give_the_same_exact_bound_and_derivatives_also_where_rows_weigh_more(
+    settings, monkeypatch, case
+):
+    setting = settings(case)
+    whole = setting.batch(padded=True)
+    batch = Batch(whole.x, whole.y, whole.weight * jnp.linspace(0.5, 2, len(whole.x)))
+    found = _slopes(Exact(), setting, batch)
+    monkeypatch.setattr(exact, "_has_fewer_weights", lambda *_: False)
+    _assert_same_slopes(*([_symmetric(leaf) for leaf in each] for each in (found, _slopes(Exact(), setting, batch))))
 
 
 def test_outputs_that_come_apart_give_the_bound_the_kl_and_the_derivatives_of_the_joint_matrix(settings):
@@ -336,9 +358,10 @@ def _symmetric(slope: np.ndarray) -> np.ndarray:
     return slope + slope.T if slope.ndim == 2 and slope.shape[0] == slope.shape[1] else slope
 
 
-def test_blocks_of_inducing_rows_give_the_bound_and_the_derivatives_of_one(settings, monkeypatch):
-    """Nine rows, two of them padding with nonsense, in three blocks of four."""
-    setting, regime = settings("one GP"), InducingRows(X[FIRST], jitter=JITTER)
+@pytest.mark.parametrize("regime", [InducingRows(X[FIRST], jitter=JITTER), Exact()])
+def test_blocks_of_rows_give_the_bound_and_the_derivatives_of_one(settings, monkeypatch, regime):
+    """Nine rows, two of them padding with nonsense, in three blocks."""
+    setting = settings("one GP")
     expected = _slopes(regime, setting, setting.batch(padded=False))
-    monkeypatch.setattr(inducing_rows, "BLOCK", 4)
+    monkeypatch.setattr(blocks, "BLOCK", 4)
     _assert_same_slopes(_slopes(regime, setting, setting.batch(padded=True)), expected)

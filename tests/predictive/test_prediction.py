@@ -230,18 +230,9 @@ def _mixture_entropy(f, noise):
 
 
 @pytest.mark.parametrize("noise", [0.05, NOISE, 2.0])
-def test_entropy_is_within_a_thousandth_of_a_nat_of_the_mixtures(noise, functions, f):
+def test_entropy_is_the_mixtures(noise, functions, f):
     expected = [_mixture_entropy(f[:, n], noise) for n in range(len(X))]
-    assert_allclose(_predictive(functions, Gaussian(np.log([noise]))).entropy, expected, rtol=0, atol=1e-3)
-
-
-def test_entropy_is_the_mean_of_eight_node_quadratures_a_draw(functions, f):
-    points, weights = np.polynomial.hermite_e.hermegauss(8)
-    y = f[:, None] + NOISE * points[:, None]  # [S, 8, N]
-    each = stats.norm(f[:, None, None], NOISE).logpdf(y)  # [S', S, 8, N]
-    mixed = special.logsumexp(each, axis=0) - np.log(NUM_DRAWS)
-    expected = -np.einsum("r,srn->n", weights / weights.sum(), mixed) / NUM_DRAWS
-    assert_allclose(_predictive(functions, GAUSSIAN).entropy, expected, rtol=1e-11)
+    assert_allclose(_predictive(functions, Gaussian(np.log([noise]))).entropy, expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.slow

@@ -107,7 +107,7 @@ def test_repeated_row_is_predicted_the_same(model):
 
 @pytest.mark.parametrize("num_rows", [1, CHUNK_ROWS, CHUNK_ROWS + 1, 3 * CHUNK_ROWS + 7])
 def test_no_more_rows_than_a_chunk_are_ever_drawn_or_reduced_at_once(monkeypatch, num_rows):
-    """Memory is bounded, and one compiled program serves every number of rows."""
+    """One compiled program serves every number of rows."""
     drawn, reduced = [], []
 
     def functions(model, key, x, num_draws, rowwise, stacked):

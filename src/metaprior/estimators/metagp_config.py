@@ -72,6 +72,11 @@ class MetaGPConfig(Config):
         others = self.layers_of_gp(num_layers)
         return tuple(others.index(layer) for layer in named)
 
+    def has_local_output(self, num_layers: int) -> bool:
+        """Return whether the input kernel modulates the output layer."""
+        chosen, last = self.local(num_layers), len(self.layers_of_gp(num_layers)) - 1
+        return self.input_kernel is not None and (chosen is None or not {-1, last}.isdisjoint(chosen))
+
     def _among_gp(self, name: str, layers: Sequence[int] | str | None, num_layers: int) -> tuple[int, ...] | None:
         """Return layers that must be the GP's; "all" are those that have it."""
         others = self.layers_of_gp(num_layers)

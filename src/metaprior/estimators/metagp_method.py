@@ -96,7 +96,7 @@ class MetaGPMethod(TrainedMethod):
         in_batches = self.training.batch_size != "auto" and int(self.training.batch_size) < num_rows
         if asked == "auto" and in_batches:
             return "pseudo_observations"
-        regime = chosen_regime(asked, self.has_gaussian_noise, num_rows, problem.num_functions)
+        regime = chosen_regime(asked, self.has_gaussian_noise, num_rows, self._exact_size(problem))
         if in_batches and regime != "pseudo_observations":
             raise ValueError(
                 f"batch_size: expected 'auto' or at least the {num_rows} rows with output_layer={regime!r}, which sees "
@@ -104,6 +104,12 @@ class MetaGPMethod(TrainedMethod):
                 "batches."
             )
         return regime
+
+    def _exact_size(self, problem: Problem) -> int:
+        """Return the size of the matrix that the exact regime factors: no larger than that of a global layer."""
+        is_local = self.config.has_local_output(self.network.num_layers)
+        num_units = self.network.hidden[-1] + 1 if self.network.hidden else problem.x.shape[1] + 1
+        return problem.num_functions * (problem.num_rows if is_local else min(num_units, problem.num_rows))
 
     def _has_uncertain_hypers(self, num_rows: int) -> bool:
         if is_auto(self.config.uncertain_hypers):
@@ -189,11 +195,11 @@ class MetaGPMethod(TrainedMethod):
         return usual if batch is None else usual._replace(window=max(usual.window, -(-problem.num_rows // batch)))
 
     def phases(self, model: Model, problem: Problem, seed: int) -> list[Phase]:
-        """Return the usual phase; or, for many rows of the exact regime, a coarse one before it."""
+        """Return the usual phase; or, for many rows of a local layer's exact regime, a coarse one before it."""
         usual = super().phases(model, problem, seed)
         # a model that has its rows goes on from a fit; what ends a run by other rules is one run
         fresh = isinstance(model.output, Exact) and model.output.rows is None and self.training.optimizer is None
-        if not fresh or problem.num_rows < COARSE_FROM or usual[0].settling is None:
+        if not fresh or self._exact_size(problem) < COARSE_FROM or usual[0].settling is None:
             return usual
         rng = np.random.default_rng([seed, 2])
         coarse = initial_output("inducing_rows", problem, COARSE_ROWS, JITTER[self.dtype], rng, separable=False)

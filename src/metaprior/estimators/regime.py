@@ -11,7 +11,8 @@ from metaprior.output_layer import Exact, InducingRows, OutputLayer, PseudoObser
 
 #: The names of `output_layer`.
 REGIMES = ("auto", "exact", "inducing_rows", "pseudo_observations", "drawn")
-#: Rows times outputs up to which the exact regime is chosen, and the most that it can be asked for.
+#: The size of the matrix that the exact regime factors at every step: up to which it is chosen, and the most that it
+#: can be asked for. It is rows times outputs, or units times outputs where the layer is global and these are fewer.
 EXACT_CHOSEN, EXACT_MOST = 1200, 4000
 #: Rows up to which inducing rows are chosen; with more, pseudo-observations see the rows in batches.
 INDUCING_CHOSEN = 50_000
@@ -22,12 +23,15 @@ NUM_INDUCING_ROWS, NUM_PSEUDO_ROWS, LEAST_PSEUDO_ROWS = 300, 100, 50
 FEW_ROWS, MOST_PSEUDO, MOST_PSEUDO_OF_MANY = 1000, 200, 800
 
 
-def chosen_regime(name: str, gaussian: bool, num_rows: int, num_functions: int) -> str:
-    """Return the regime of a fit: the one that was named, or by the likelihood and the size of the data."""
+def chosen_regime(name: str, gaussian: bool, num_rows: int, size: int) -> str:
+    """Return the regime of a fit: the one that was named, or by the likelihood and the size of the data.
+
+    `size` is that of the matrix that the exact regime would factor.
+    """
     if name == "auto":
         if not gaussian:
             return "pseudo_observations"
-        if num_rows * num_functions <= EXACT_CHOSEN:
+        if size <= EXACT_CHOSEN:
             return "exact"
         return "inducing_rows" if num_rows <= INDUCING_CHOSEN else "pseudo_observations"
     if name in ("exact", "inducing_rows") and not gaussian:
@@ -35,10 +39,11 @@ def chosen_regime(name: str, gaussian: bool, num_rows: int, num_functions: int) 
             f"output_layer={name!r}: expected Gaussian noise (likelihood='gaussian'), for which it has a closed form; "
             "take output_layer='pseudo_observations', which serves every likelihood."
         )
-    if name == "exact" and num_rows * num_functions > EXACT_MOST:
+    if name == "exact" and size > EXACT_MOST:
         raise ValueError(
-            f"output_layer='exact': expected at most {EXACT_MOST} rows times outputs, whose covariance is factored at "
-            f"every step; got {num_rows * num_functions}. Take output_layer='inducing_rows'."
+            f"output_layer='exact': expected at most {EXACT_MOST} rows (or, without an input kernel, units of the last "
+            f"hidden layer) times outputs, whose covariance is factored at every step; got {size}. Take "
+            "output_layer='inducing_rows'."
         )
     return name
 

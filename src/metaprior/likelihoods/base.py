@@ -83,6 +83,11 @@ class Likelihood(eqx.Module):
         """Whether the functions mean the same, as those of classes do: a row then tells as much of each."""
         return False
 
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether y given f is Gaussian, independently for every output."""
+        return False
+
     def log_prior(self) -> Float[Array, ""]:
         """Return the log prior density of what is learned (its unconstrained form), for samplers; 0 if nothing is."""
         return jnp.zeros(())

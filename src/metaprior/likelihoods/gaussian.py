@@ -26,6 +26,11 @@ class Gaussian(OutputLikelihood):
         """The standard deviation of every output."""
         return jnp.exp(self.log_noise)
 
+    @property
+    def is_gaussian(self) -> bool:
+        """Yes."""
+        return True
+
     def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*c P"]) -> Float[Array, "*d"]:
         """Return -((y - f) / noise)^2 / 2 - log noise - log(2 pi) / 2, summed."""
         return jnp.sum(-0.5 * ((y - f) / self.noise) ** 2 - self.log_noise - 0.5 * np.log(2 * np.pi), axis=-1)
@@ -57,15 +62,6 @@ class Gaussian(OutputLikelihood):
         y = f[None] + self.noise * points.reshape(*shape, 1)
         return y, jnp.broadcast_to((weights / weights.sum()).reshape(shape), y.shape[:-1])
 
-    def mixture_crps(self, f: Float[Array, "S B K"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
-        """Return E|Y - y| - E|Y - Y'| / 2 in closed form: the gap of two draws of the mixture is Gaussian."""
-        noise = jnp.broadcast_to(self.noise, f.shape)
-
-        def from_others(one: tuple[Array, Array]) -> Array:
-            return jnp.mean(_mean_absolute(f - one[0], jnp.hypot(noise, one[1])), 0)
-
-        return jnp.mean(_mean_absolute(f - y, noise), 0) - 0.5 * jnp.mean(jax.lax.map(from_others, (f, noise)), 0)
-
     def expected_log_prob(
         self,
         mean: Float[Array, "B K"],
@@ -92,12 +88,6 @@ class Gaussian(OutputLikelihood):
     def release_times(self) -> "Gaussian":
         """The noise is held small at first, so that the signal is not explained as noise."""
         return eqx.tree_at(lambda g: g.log_noise, self, np.float32(self.hold if self.learned else np.inf))
-
-
-def _mean_absolute(mean: Float[Array, "*s"], std: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """Return E|v| for v ~ N(mean, std^2): mean (2 Phi(z) - 1) + 2 std phi(z), z = mean / std."""
-    z = mean / std
-    return mean * jax.lax.erf(z / np.sqrt(2)) + 2 * std * jax.scipy.stats.norm.pdf(z)
 
 
 def half_normal_log_density(log_value: Float[Leaf, "*s"]) -> Float[Array, ""]:

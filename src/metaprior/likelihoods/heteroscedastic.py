@@ -44,6 +44,11 @@ class Heteroscedastic(OutputLikelihood):
         log_noise = self.log_noise + jnp.exp(self.log_gain) * f[..., half:]
         return Gaussian(0.5 * jnp.logaddexp(2 * log_noise, 2 * np.log(FLOOR))), f[..., :half]
 
+    @property
+    def is_gaussian(self) -> bool:
+        """Yes."""
+        return True
+
     def log_prob(self, f: Float[Array, "*b F"], y: Float[Array, "*c P"]) -> Float[Array, "*d"]:
         """Return the Gaussian's, summed."""
         gaussian, mean = self._seen(f)
@@ -73,11 +78,6 @@ class Heteroscedastic(OutputLikelihood):
         """Return the Gaussian's."""
         gaussian, mean = self._seen(f)
         return gaussian.nodes(mean, turn)
-
-    def mixture_crps(self, f: Float[Array, "S B F"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
-        """Return the Gaussian's, in closed form."""
-        gaussian, mean = self._seen(f)
-        return gaussian.mixture_crps(mean, y)
 
     def functions_at(self, y: np.ndarray, num_functions: int) -> np.ndarray:
         """Return y, and the usual noise."""

@@ -7,6 +7,7 @@ the same order: the bound of a batch, then the posterior given the draw.
 """
 
 import abc
+from collections.abc import Callable
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -51,10 +52,9 @@ class Batch(eqx.Module):
 
 
 class ConditionedGP(eqx.Module):
-    """The posterior of the functions given one draw: what rows `at` know, spread by the covariance."""
+    """The posterior of the functions given one draw of all that is below."""
 
     gp: FunctionGP
-    at: OutputRows
 
     def moments(self, x: Float[Array, "B D"]) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
         """Return every row's mean and the covariance of its outputs."""
@@ -63,6 +63,20 @@ class ConditionedGP(eqx.Module):
     @abc.abstractmethod
     def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
         """Return the same for rows that were pushed up to the output layer already."""
+
+    @abc.abstractmethod
+    def num_normals(self) -> int:
+        """Return how many normals a drawn function takes."""
+
+    @abc.abstractmethod
+    def function(self, normals: Float[Array, " n"]) -> Callable[[Float[Array, "B D"]], Float[Array, "B K"]]:
+        """Return a function of the posterior."""
+
+
+class ConditionedRows(ConditionedGP):
+    """The posterior through what rows `at` know, spread by the covariance."""
+
+    at: OutputRows
 
     @property
     def num_values(self) -> int:
@@ -104,7 +118,7 @@ class DrawnFunction(eqx.Module):
         return (prior.mean(rows) + self.prior_function(rows) + moved).T
 
 
-class JointRows(ConditionedGP):
+class JointRows(ConditionedRows):
     """All outputs at all rows `at` in one matrix: E f(x) = m(x) + k(x)' alpha, cov = K - k(x)' E' E k(x').
 
     E is `explained`; where the values at the rows are themselves uncertain, k(x)' R' R k(x') with R = `restored` comes

@@ -1,6 +1,8 @@
 """`exact`: log p(y | below) = log N(y; m, K + noise^2 I), with Gaussian noise. Cost (N K)^3 / 3 per draw.
 
 The posterior of the functions is that of GP regression. Rows that weigh nothing (padding) are cut out of the matrix.
+A layer without an input kernel has no more weights than units times outputs; with fewer of them than rows, the same
+numbers come from the weights (`in_weights`) at a cost that is linear in the rows.
 """
 
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ from jaxtyping import Array, Float
 from metaprior.likelihoods import Likelihood
 from metaprior.numerics import gaussian_log_density_of, jittered_inverse_root
 from metaprior.output_layer.base import Batch, FunctionGP, ObservedRows, OutputLayer, by_output, noise_of
+from metaprior.output_layer.in_weights import ConditionedWeights, RowSums, WeightPosterior
 from metaprior.types import Fixed
 from metaprior.weight_gp import OutputRows
 
@@ -23,14 +26,18 @@ class Exact(OutputLayer):
         self, gp: FunctionGP, likelihood: Likelihood, batch: Batch, normals: Float[Array, "B R"]
     ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
         """Return the evidence of the batch, which must be all rows."""
+        if _has_fewer_weights(gp, batch):
+            return WeightPosterior.of(gp, noise_of(likelihood), RowSums.of(gp, batch)).log_evidence, {}
         rows, covariance, residual, real = self._observed(gp, likelihood, batch)
         constant = 0.5 * np.log(2 * np.pi) * jnp.sum(1 - real)  # what the cut rows add
         return gaussian_log_density_of(covariance, residual) + constant, {}
 
-    def conditioned(self, gp: FunctionGP, likelihood: Likelihood) -> ObservedRows:
-        """Return the posterior of GP regression. Cost (N K)^3."""
+    def conditioned(self, gp: FunctionGP, likelihood: Likelihood) -> ObservedRows | ConditionedWeights:
+        """Return the posterior of GP regression. Cost (N K)^3, or N I^2 + (I K)^3 through I weights of each output."""
         assert self.rows is not None
         batch: Batch = self.rows.value
+        if _has_fewer_weights(gp, batch):
+            return ConditionedWeights.of(gp, noise_of(likelihood), batch)
         rows, covariance, residual, real = self._observed(gp, likelihood, batch)
         explained = jittered_inverse_root(covariance, jnp.zeros((), covariance.dtype))[0] * real
         noise = jnp.repeat(noise_of(likelihood), batch.x.shape[0])
@@ -51,3 +58,8 @@ class Exact(OutputLayer):
         covariance = gp.prior.covariance(rows, rows) + jnp.diag(spread)
         y = jnp.where(real > 0, by_output(jnp.asarray(batch.y)), 0)
         return rows, covariance, (y - gp.prior.mean(rows).ravel()) * real, real
+
+
+def _has_fewer_weights(gp: FunctionGP, batch: Batch) -> bool:
+    """Whether the layer is global and has fewer weights for an output than there are rows."""
+    return gp.prior.kernel is None and gp.prior.gram_in.shape[0] < batch.x.shape[0]

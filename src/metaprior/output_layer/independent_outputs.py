@@ -14,11 +14,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from metaprior.numerics import eigenvectors, jittered_inverse_root
-from metaprior.output_layer.base import ConditionedGP, FunctionGP, kl_of_observing
+from metaprior.output_layer.base import ConditionedRows, FunctionGP, kl_of_observing
 from metaprior.weight_gp import OutputRows
 
 
-class ObservedInBasis(ConditionedGP):
+class ObservedInBasis(ConditionedRows):
     """The posterior after observing f at rows, all outputs of a row with one noise; the prior must be separable."""
 
     values: Float[Array, " K"]

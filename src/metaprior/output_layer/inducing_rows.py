@@ -10,7 +10,6 @@ them. Cost N M^2 + M^3 per draw (M counts rows times outputs).
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -18,11 +17,9 @@ from jaxtyping import Array, Float
 from metaprior.likelihoods import Likelihood
 from metaprior.numerics import jittered_inverse_root
 from metaprior.output_layer.base import Batch, FunctionGP, JointRows, OutputLayer, by_output, noise_of
+from metaprior.output_layer.blocks import sum_over_blocks
 from metaprior.types import Fixed, Leaf
 from metaprior.weight_gp import OutputRows
-
-#: Rows of a block.
-BLOCK = 4096
 
 
 class InducingRows(OutputLayer):
@@ -91,30 +88,8 @@ class _Sums(eqx.Module):
 def _sums(
     gp: FunctionGP, likelihood: Likelihood, batch: Batch, at: OutputRows, inverse_root: Float[Array, "R R"]
 ) -> _Sums:
-    """Sum over blocks of rows; the derivative computes each block again, so that none is kept."""
-    size = min(BLOCK, batch.x.shape[0])
-    num_blocks = -(-batch.x.shape[0] // size)
-    extra = num_blocks * size - batch.x.shape[0]
-
-    def cut(a: Leaf) -> Array:
-        padded = jnp.pad(jnp.asarray(a), [(0, extra), *[(0, 0)] * (a.ndim - 1)])
-        return padded.reshape(num_blocks, size, *a.shape[1:])
-
-    blocks = Batch(cut(batch.x), cut(batch.y), cut(batch.weight))
-
-    def of_block(block: Batch) -> _Sums:
-        return _of_block(gp, likelihood, block, at, inverse_root)
-
-    if num_blocks == 1:
-        return of_block(jax.tree.map(lambda a: a[0], blocks))
-    shapes = jax.eval_shape(of_block, jax.tree.map(lambda a: a[0], blocks))
-    start = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
-
-    @jax.checkpoint
-    def add(total: _Sums, block: Batch) -> tuple[_Sums, None]:
-        return jax.tree.map(jnp.add, total, of_block(block)), None
-
-    return jax.lax.scan(add, start, blocks)[0]
+    """Sum over all rows."""
+    return sum_over_blocks(lambda block: _of_block(gp, likelihood, block, at, inverse_root), batch)
 
 
 def _of_block(

@@ -1,8 +1,8 @@
 """Functions drawn from a fitted model at given rows: what a predictive distribution mixes.
 
 The draws are fixed once (their key is part of the fit) and shared by all rows, so a row's prediction depends on the
-row alone. Rows go through in chunks of one size, each reduced before the next is drawn: memory stays bounded for any
-number of rows, and nothing recompiles. Everything runs in float64.
+row alone. Rows go through in chunks of two sizes, so that memory stays bounded and nothing recompiles for another
+number of rows. Everything runs in float64.
 """
 
 import abc
@@ -22,8 +22,9 @@ from metaprior.random import StandardNormals, draw_row_normals, draw_shared_norm
 from metaprior.types import Leaf
 from metaprior.weights import PreparedWeights
 
-#: Rows of a chunk, and how many draws are computed at once.
-CHUNK_ROWS = 256
+#: Rows of a chunk, and rows of one where there are many.
+CHUNK_ROWS, MANY_ROWS = 256, 2048
+#: How many draws are computed at once.
 DRAWS_AT_ONCE = 8
 
 
@@ -56,6 +57,11 @@ class FunctionDraws(abc.ABC):
     def likelihood(self) -> Likelihood:
         """The likelihood of every draw, its numbers with the axes [S, 1, ...] of draws and rows before their own."""
 
+    @property
+    @abc.abstractmethod
+    def num_functions(self) -> int:
+        """How many values a draw has at a row, K."""
+
     @abc.abstractmethod
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and their draws [S, rows, K], one chunk at a time."""
@@ -73,17 +79,22 @@ class FunctionDraws(abc.ABC):
     def gaussians(self) -> Iterator[GaussianChunk]:
         """Yield the components of the mixture, one chunk of rows at a time; only where `has_gaussians`."""
 
-    @property
-    def chunk_rows(self) -> int:
-        """How many rows a chunk has once it is padded."""
-        return len(self.x) if self.whole else CHUNK_ROWS
+    def padded_chunks(self, *, many: int = CHUNK_ROWS) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield rows and their inputs: chunks of `many` rows, then smaller ones, the last padded to its size."""
+        if self.whole:
+            yield slice(0, len(self.x)), self.x
+            return
+        start = 0
+        while start < len(self.x):
+            size = many if len(self.x) - start >= many else CHUNK_ROWS
+            rows = self.x[start : start + size]
+            yield slice(start, start + len(rows)), np.pad(rows, ((0, size - len(rows)), (0, 0)), mode="edge")
+            start += size
 
 
-def padded_chunks(x: np.ndarray, size: int) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield rows and their inputs, the last chunk padded to the size of the others."""
-    for start in range(0, len(x), size):
-        rows = x[start : start + size]
-        yield slice(start, start + len(rows)), np.pad(rows, ((0, size - len(rows)), (0, 0)), mode="edge")
+def padded_size(num_rows: int) -> int:
+    """Return the size of the chunk that so many rows are in."""
+    return CHUNK_ROWS if num_rows <= CHUNK_ROWS else num_rows
 
 
 @final
@@ -123,9 +134,14 @@ class NetworkDraws(FunctionDraws):
 
         return jax.tree.map(with_axes, self.model.likelihood)
 
+    @property
+    def num_functions(self) -> int:
+        """The network's outputs."""
+        return len(self.model.network.weight_layers[-1].outputs)
+
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and their draws [S, rows, K]."""
-        for rows, padded in padded_chunks(self.x, self.chunk_rows):
+        for rows, padded in self.padded_chunks():
             with in_float64():
                 model = as_float64(self.model)
                 key = jax.random.wrap_key_data(jnp.asarray(self.key), impl="threefry2x32")
@@ -159,6 +175,11 @@ class JoinedDraws(FunctionDraws):
     def likelihood(self) -> Likelihood:
         """The likelihood of every draw, [S, 1, ...]."""
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *[part.likelihood for part in self.parts])
+
+    @property
+    def num_functions(self) -> int:
+        """Those of each model."""
+        return self.parts[0].num_functions
 
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and the draws of all models."""

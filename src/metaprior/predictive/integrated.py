@@ -24,7 +24,7 @@ from metaprior.likelihoods import Gaussian, Likelihood
 from metaprior.model import Model
 from metaprior.numerics import small_cholesky
 from metaprior.output_layer import ConditionedGP, FunctionGP
-from metaprior.predictive.draws import FunctionDraws, GaussianChunk, padded_chunks
+from metaprior.predictive.draws import MANY_ROWS, FunctionDraws, GaussianChunk
 from metaprior.random import StandardNormals, draw_shared_normals
 from metaprior.types import Leaf
 
@@ -73,9 +73,14 @@ class IntegratedDraws(FunctionDraws):
 
         return jax.tree.map(with_axes, self.likelihood_below)
 
+    @property
+    def num_functions(self) -> int:
+        """The network's outputs."""
+        return len(self.model.network.weight_layers[-1].outputs)
+
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and values of f drawn from every row's own marginal, [S, rows, K]; all rows share the normals."""
-        for rows, padded in padded_chunks(self.x, self.chunk_rows):
+        for rows, padded in self.padded_chunks():
             with in_float64():
                 normals = jnp.asarray(self._normals())
                 f = np.asarray(_marginal_draws(self.posterior, jnp.asarray(padded), normals, self.num_draws))
@@ -83,7 +88,7 @@ class IntegratedDraws(FunctionDraws):
 
     def _normals(self) -> np.ndarray:
         """Return normals for the values of f, [S below, values of each, K]: a lattice, more even than chance."""
-        num_outputs = len(self.model.network.weight_layers[-1].outputs)
+        num_outputs = self.num_functions
         each = -(-self.num_draws // self.num_below)
         size = 1 << (each * self.num_below - 1).bit_length()
         seed = np.random.default_rng(np.asarray(self.key))
@@ -104,7 +109,7 @@ class IntegratedDraws(FunctionDraws):
         likelihood = self.likelihood_below
         assert isinstance(likelihood, Gaussian)
         noise = np.exp(np.asarray(likelihood.log_noise, np.float64))[:, None]
-        for rows, padded in padded_chunks(self.x, self.chunk_rows):
+        for rows, padded in self.padded_chunks(many=MANY_ROWS):
             with in_float64():
                 mean, covariance = (np.asarray(part) for part in _moments(self.posterior, jnp.asarray(padded)))
             # out of the block: while the caller looks at them, float64 is not on
@@ -133,10 +138,15 @@ class CoherentDraws(FunctionDraws):
         """The likelihood of every function, [S, 1, ...]."""
         return self._integrated.likelihood
 
+    @property
+    def num_functions(self) -> int:
+        """The network's outputs."""
+        return self._integrated.num_functions
+
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and the functions' values there, [S, rows, K]."""
         posterior, first = self.posterior, first_of(self.key)
-        for rows, padded in padded_chunks(self.x, self.chunk_rows):
+        for rows, padded in self.padded_chunks():
             with in_float64():
                 key = jax.random.wrap_key_data(jnp.asarray(self.key), impl="threefry2x32")
                 f = np.asarray(_functions(posterior, key, jnp.asarray(padded), self.num_draws, first))

@@ -2,7 +2,8 @@
 
 Given drawn functions, y follows the likelihood of each, and the predictive distribution mixes them with equal weights
 (`DrawsPredictive`). Where the functions are Gaussian given what was drawn, as with an integrated output layer and
-Gaussian noise, y is a mixture of few Gaussians (`GaussianMixturePredictive`).
+Gaussian noise, y is a mixture of few Gaussians (`GaussianMixturePredictive`). One pass over the rows answers every
+question: what it finds is kept while the distribution lives, as long as it is not too large.
 
 `mixture_of` joins the distributions of several models. A variational posterior sits in one of many modes; fits from
 different seeds sit in different ones, and their mixture knows more of what it does not know. Models with different
@@ -10,9 +11,9 @@ kernels may be mixed as well: each draw counts the same.
 """
 
 import abc
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any, final
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,9 +23,11 @@ from scipy.stats import qmc
 
 from metaprior.compilation import as_float64, in_float64
 from metaprior.likelihoods import Categorical, Gaussian, OutputLikelihood
-from metaprior.predictive import reductions
+from metaprior.predictive import gaussian_mixture, reductions
 from metaprior.predictive.base import Entropies, Moments, Predictive
-from metaprior.predictive.draws import FunctionDraws, JoinedDraws
+from metaprior.predictive.chunks import Chunks, in_threads
+from metaprior.predictive.draws import FunctionDraws, GaussianChunk, JoinedDraws
+from metaprior.predictive.gaussian_mixture import Gaussians
 from metaprior.predictive.reductions import ComponentChunk, reduce_chunks
 
 #: Nodes of every component that the entropy of several outputs is the mean over.
@@ -47,10 +50,6 @@ class MixturePredictive(Predictive):
     def __init__(self, draws: FunctionDraws, offset: np.ndarray, scale: np.ndarray, *, flat: bool) -> None:
         super().__init__(offset, scale, flat=flat)
         self._draws, self._likelihood = draws, draws.likelihood
-
-    @abc.abstractmethod
-    def _components(self) -> Iterator[ComponentChunk]:
-        """Yield the components, one chunk of rows at a time."""
 
     def __len__(self) -> int:
         """Return the number of inputs."""
@@ -88,17 +87,50 @@ class MixturePredictive(Predictive):
                 "Fit all models to the same data, with one likelihood, and predict the same rows with each."
             )
 
+    # --- one output at a time ---------------------------------------------------------
+
+    @property
+    @abc.abstractmethod
+    def _is_gaussian(self) -> bool:
+        """Whether every component is Gaussian."""
+
+    @abc.abstractmethod
+    def _gaussians(self) -> Iterable[Gaussians]:
+        """Return the components of every output, where they are Gaussian, one chunk of rows at a time."""
+
+    @abc.abstractmethod
+    def _components(self) -> Iterable[ComponentChunk]:
+        """Return the components as likelihoods, one chunk of rows at a time."""
+
+    def _by_gaussians(self, answer: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
+        """Return what `gaussian_mixture` says of all rows; targets among the arguments are cut as the rows are."""
+
+        def of_chunk(part: Gaussians) -> np.ndarray:
+            return answer(part, *[a[part.rows] if isinstance(a, np.ndarray) else a for a in arguments])
+
+        return np.concatenate(in_threads(of_chunk, self._gaussians()))
+
     def _reduce(self, reduction: Callable[..., Array | tuple[Array, ...]], *per_row: np.ndarray) -> list[np.ndarray]:
-        return reduce_chunks(self._components(), self._draws.chunk_rows, reduction, *per_row)
+        return reduce_chunks(self._components(), reduction, *per_row)
 
     def _standard_quantile(self, level: float) -> np.ndarray:
+        if self._is_gaussian:
+            return self._by_gaussians(gaussian_mixture.quantile, level)
         return self._reduce(partial(reductions.quantile, level=np.asarray(level)))[0]
 
     def _standard_cdf(self, y: np.ndarray) -> np.ndarray:
+        if self._is_gaussian:
+            return self._by_gaussians(gaussian_mixture.cdf, y)
         return self._reduce(reductions.cdf, y)[0]
 
     def _standard_crps(self, y: np.ndarray) -> np.ndarray:
-        return self._reduce(reductions.crps, y)[0]
+        return (
+            self._by_gaussians(gaussian_mixture.crps, y) if self._is_gaussian else self._reduce(reductions.crps, y)[0]
+        )
+
+    @property
+    def _has_one_output(self) -> bool:
+        return len(self._scale) == 1
 
     def _standard_draws(self) -> np.ndarray:
         parts = []
@@ -126,17 +158,38 @@ class MixturePredictive(Predictive):
 class DrawsPredictive(MixturePredictive):
     """The predictive distribution that mixes the likelihoods of drawn functions."""
 
-    def _components(self) -> Iterator[ComponentChunk]:
-        for rows, f in self._draws.chunks():
-            yield ComponentChunk(rows, self._likelihood, f)
+    @cached_property
+    def _chunks(self) -> Chunks[tuple[slice, np.ndarray]]:
+        """The values of the functions."""
+        num_functions = self._draws.num_functions
+        return Chunks(self._draws.chunks, len(self) * self.num_draws * num_functions)
+
+    def _components(self) -> Iterable[ComponentChunk]:
+        return (ComponentChunk(rows, self._likelihood, f) for rows, f in self._chunks)
+
+    @property
+    def _is_gaussian(self) -> bool:
+        return self._likelihood.is_gaussian
+
+    def _gaussians(self) -> Iterable[Gaussians]:
+        for rows, f in self._chunks:
+            with in_float64():
+                likelihood, values = as_float64(self._likelihood), jnp.asarray(f)
+                mean, variance = np.asarray(likelihood.mean(values)), np.asarray(likelihood.variance(values))
+            yield Gaussians(rows, mean, np.sqrt(variance))
 
     def _standard_moments(self) -> Moments:
         return Moments(*self._reduce(reductions.moments))
 
     def _standard_entropies(self) -> Entropies:
-        return Entropies(*self._reduce(reductions.entropies))
+        if not (self._is_gaussian and self._has_one_output):
+            return Entropies(*self._reduce(reductions.entropies))
+        logs = np.concatenate([np.mean(np.log(part.std[..., 0]), axis=0) for part in self._gaussians()])
+        return Entropies(self._by_gaussians(gaussian_mixture.entropy), logs + 0.5 * np.log(2 * np.pi * np.e))
 
     def _standard_log_prob(self, y: np.ndarray) -> np.ndarray:
+        if self._is_gaussian:
+            return self._by_gaussians(gaussian_mixture.log_prob, y)
         return self._reduce(reductions.log_prob, y)[0]
 
 
@@ -147,18 +200,27 @@ class GaussianMixturePredictive(MixturePredictive):
     Functions are drawn for `draws` and `sample` alone; all else follows from the moments of the Gaussians.
     """
 
-    def _components(self) -> Iterator[ComponentChunk]:
-        for chunk in self._draws.gaussians():
-            yield ComponentChunk(chunk.rows, Gaussian(0.5 * np.log(chunk.variance + chunk.noise**2)), chunk.mean)
+    @cached_property
+    def _chunks(self) -> Chunks[GaussianChunk]:
+        """The moments of the functions."""
+        num_outputs = len(self._scale)
+        return Chunks(self._draws.gaussians, len(self) * self.num_draws * num_outputs * (1 + num_outputs))
+
+    def _components(self) -> Iterable[ComponentChunk]:
+        return (ComponentChunk(rows, Gaussian(np.log(std)), mean) for rows, mean, std in self._gaussians())
+
+    @property
+    def _is_gaussian(self) -> bool:
+        return True
+
+    def _gaussians(self) -> Iterable[Gaussians]:
+        for chunk in self._chunks:
+            yield Gaussians(chunk.rows, chunk.mean, np.sqrt(chunk.variance + chunk.noise**2))
 
     def _joint(self) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Yield rows, and for every component the mean and the covariance of y, noise and all."""
-        for rows, mean, covariance, noise in self._draws.gaussians():
+        for rows, mean, covariance, noise in self._chunks:
             yield rows, mean, covariance + noise[..., None] ** 2 * np.eye(noise.shape[-1])
-
-    @property
-    def _has_one_output(self) -> bool:
-        return len(self._scale) == 1
 
     def _noise(self) -> np.ndarray:
         """Return the observation noise of every function, [S, K]."""
@@ -166,18 +228,19 @@ class GaussianMixturePredictive(MixturePredictive):
         return np.exp(np.asarray(self._likelihood.log_noise, np.float64))[:, 0]
 
     def _standard_moments(self) -> Moments:
-        mean, between, within = self._reduce(reductions.gaussian_moments)
-        noise = np.broadcast_to(np.mean(self._noise() ** 2, axis=0), mean.shape)
-        return Moments(mean, between + np.maximum(within - noise, 0), noise)
+        mean = np.concatenate([np.mean(chunk.mean, axis=0) for chunk in self._chunks])
+        spread = [np.mean(chunk.variance, axis=0) + np.var(chunk.mean, axis=0) for chunk in self._chunks]
+        noise = np.mean(self._noise() ** 2, axis=0)
+        return Moments(mean, np.concatenate(spread), np.broadcast_to(noise, mean.shape))
 
     def _standard_log_prob(self, y: np.ndarray) -> np.ndarray:
         if self._has_one_output:
-            return self._reduce(reductions.log_prob, y)[0]
+            return self._by_gaussians(gaussian_mixture.log_prob, y)
         parts = [_log_density(mean, covariance, y[None, rows])[0] for rows, mean, covariance in self._joint()]
         return np.concatenate(parts)
 
     def _standard_entropies(self) -> Entropies:
-        total = self._reduce(reductions.entropies)[0] if self._has_one_output else self._joint_entropy()
+        total = self._by_gaussians(gaussian_mixture.entropy) if self._has_one_output else self._joint_entropy()
         # H[y | f] = log(2 pi e noise^2) / 2, summed over outputs
         given = np.sum(0.5 * np.log(2 * np.pi * np.e) + np.mean(np.log(self._noise()), axis=0))
         return Entropies(total, np.full_like(total, given))

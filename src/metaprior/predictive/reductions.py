@@ -1,8 +1,9 @@
 """Mixtures of likelihoods reduced to what they say of a row: moments, densities, quantiles, scores, entropies.
 
 A component of a mixture is a likelihood p(y | f) at the values f of one function; S of them with equal weights are the
-predictive distribution. Components come in chunks of rows. `reduce_chunks` pads each chunk to one size, so that a
-compiled reduction serves all of them, and joins what is left of each row.
+predictive distribution. Components come in chunks of rows. `reduce_chunks` pads each chunk to one of few sizes, so that
+a compiled reduction serves all of them, and joins what is left of each row. (`gaussian_mixture` has what needs no
+compiling where the components are Gaussian.)
 """
 
 from collections.abc import Callable, Iterable
@@ -14,7 +15,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.compilation import as_float64, compiled, in_float64
-from metaprior.likelihoods import Categorical, Gaussian, Likelihood, OutputLikelihood, invert
+from metaprior.likelihoods import Categorical, Likelihood, OutputLikelihood, invert
+from metaprior.predictive.draws import padded_size
 from metaprior.types import Leaf
 
 
@@ -28,14 +30,13 @@ class ComponentChunk(NamedTuple):
 
 def reduce_chunks(
     chunks: Iterable[ComponentChunk],
-    size: int,
     reduction: Callable[..., Array | tuple[Array, ...]],
     *per_row: np.ndarray,
 ) -> list[np.ndarray]:
     """Apply a compiled function of (likelihood, f, the rows' arrays) to every chunk, and join the rows again."""
     parts: list[tuple[np.ndarray, ...]] = []
     for rows, likelihood, f in chunks:
-        num_rows, extra = f.shape[1], size - f.shape[1]
+        num_rows, extra = f.shape[1], padded_size(f.shape[1]) - f.shape[1]
         padded = np.pad(f, ((0, 0), (0, extra), (0, 0)), mode="edge")
         own = [np.pad(a[rows], [(0, extra), *[(0, 0)] * (a.ndim - 1)], mode="edge") for a in per_row]
         of_rows = jax.tree.map(lambda leaf, n=num_rows, e=extra: _padded_rows(leaf, n, e), likelihood)
@@ -58,12 +59,6 @@ def moments(likelihood: Likelihood, f: Float[Array, "S B K"]) -> tuple[Array, Ar
     """Return the mean of y, the variance of E[y | f] and the mean of var[y | f]."""
     mean = likelihood.mean(f)
     return jnp.mean(mean, 0), jnp.var(mean, 0), jnp.mean(likelihood.variance(f), 0)
-
-
-@compiled
-def gaussian_moments(components: Gaussian, mean: Float[Array, "S B K"]) -> tuple[Array, Array, Array]:
-    """Return the mean of y, the variance of the components' means and the mean of their variances."""
-    return jnp.mean(mean, 0), jnp.var(mean, 0), jnp.mean(components.noise**2, 0)
 
 
 @compiled

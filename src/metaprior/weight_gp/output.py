@@ -127,6 +127,21 @@ class OutputPrior(eqx.Module):
             total = total - jnp.einsum("onm,pnm->nop", explained, explained)
         return total
 
+    def weights(self) -> tuple[Float[Array, " KI"], Float[Array, "KI KI"]]:
+        """Return mean and covariance of the weights themselves, output after output; only without an input kernel.
+
+        Cost (K I)^2, times M where values are known.
+        """
+        assert self.kernel is None
+        size = self.num_outputs * self.gram_in.shape[0]
+        covariance = jnp.kron(self.gram_out, self.gram_in)
+        covariance = covariance + jnp.diag(jnp.kron(self._variance_out, self.std_in**2))
+        if self.known is None:
+            return jnp.zeros(size, covariance.dtype), covariance
+        at_codes = (self.known.cross_out[:, None, :] * self.known.cross_in).reshape(size, -1)
+        explained = at_codes @ self.known.inverse_root.T
+        return at_codes @ self.known.alpha, covariance - explained @ explained.T
+
     def spread(self, coefficients: Float[Array, "K A"], at: OutputRows, rows: OutputRows) -> Float[Array, "K B"]:
         """Return the covariance of rows with `at`, times coefficients there. Cost K A B, and no matrix of that size."""
         signal, white = self.parts(at, rows)
