@@ -64,7 +64,7 @@ class Full(Conditional):
     def sizes(
         self, sparse_gp: AnySparseGP, input_kernel: Kernel | None, weight_layers: Sequence[WeightLayer]
     ) -> NormalCounts:
-        """Return the normals of v, the grid (at every U_aux) and sigma_w; in a local model each row has its own grid."""
+        """Return the normals of v, the grid (at every U_aux) and sigma_w; in a local model each row adds a grid."""
         shapes = self._shapes(sparse_gp, input_kernel, weight_layers)
         a, b = self._grid(sparse_gp, weight_layers)
         total = int(sum(np.prod(s) for s in shapes))

@@ -166,7 +166,7 @@ class OutputPrior(eqx.Module):
     def function(self, normals: Float[Array, " n"], num_features: int, num_dims: int) -> "PriorFunction":
         """Return a function drawn from the prior, minus the prior mean, by random features of the input kernel.
 
-        The draw is exact for a global layer. For a local layer its first two moments are exact with any number of features.
+        The draw is exact for a global layer. For a local layer, its first two moments are exact for any `num_features`.
         """
         spectral, grid, white, own_normals = take(normals, *self._draw_shapes(num_features, num_dims))
         joined_in = self.gram_in if self.known is None else self.known.joined_in
