@@ -135,7 +135,7 @@ class ActiveDims(Kernel):
         """Return the kernel with hyper-parameters spread over its own columns, which must exist."""
         if max(self.dims) >= num_dims:
             raise ValueError(
-                f"ActiveDims: expected columns from 0 to {num_dims - 1}, the columns of the input; got {self.dims}."
+                f"ActiveDims: expected columns from 0 to {num_dims - 1}, as the input has {num_dims}; got {self.dims}."
             )
         return self._replaced({"inner": self.inner.bound_to(len(self.dims))})
 

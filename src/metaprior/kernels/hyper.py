@@ -169,7 +169,7 @@ def plain(values: np.ndarray) -> End:
 
 
 def natural(leaf: Any) -> Any:
-    """Return the natural value of a leaf as a number or a list of numbers; of a traced leaf, as a traced array."""
+    """Return the natural value of a leaf as plain numbers, or of a traced leaf as a traced array; None stays None."""
     if isinstance(leaf, jax.core.Tracer):
         return jnp.exp(leaf)
     if not isinstance(leaf, np.ndarray | jax.Array):

@@ -142,8 +142,8 @@ class HyperKernel(Kernel):
     def _spread(self, name: str, leaf: Leaf, num_dims: int) -> Leaf:
         if np.ndim(leaf) == 1 and np.shape(leaf)[0] not in (1, num_dims):
             raise ValueError(
-                f"{type(self).__name__}: expected one value of {name}, or one for each of the {num_dims} dimensions; "
-                f"got {np.shape(leaf)[0]}."
+                f"{type(self).__name__}: expected {name} to be one value, or one per dimension ({num_dims}); got "
+                f"{np.shape(leaf)[0]} values."
             )
         if isinstance(leaf, jax.Array):  # may be traced
             return jnp.broadcast_to(leaf, (num_dims,))

@@ -93,7 +93,7 @@ def squared_distance(
     scale = jnp.broadcast_to(1 / lengthscale, (a.shape[1],))
     by_differences = a.shape[0] * b.shape[0] < MANY_PAIRS or scale.dtype == jnp.float32
     if a.shape[1] <= FEW_DIMS and by_differences:
-        # Dimensions come first, so that the result is vectorised over rows and compiles alike for any number of them.
+        # The axis of dimensions is first: the sum is vectorised over rows, and one dimension compiles as many do.
         return jnp.sum(((a.T[:, :, None] - b.T[:, None, :]) * scale[:, None, None]) ** 2, axis=0)
     a, b = a * scale, b * scale
     norms = jnp.sum(a * a, 1)[:, None] + jnp.sum(b * b, 1)[None, :]

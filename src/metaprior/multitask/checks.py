@@ -1,4 +1,4 @@
-"""What the parameters of several tasks must be: what is drawn is shared, and all output layers are integrated."""
+"""Checks of the parameters for several tasks: drawn layers must be shared, and output layers integrated out."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from metaprior.estimators.regime import REGIMES
 
 
 def check_parameters(parameters: dict[str, Any], method: MetaGPMethod, single: str) -> None:
-    """Raise where a parameter is not as expected; `method` is that of one task, `single` the name of its estimator."""
+    """Raise an error if a parameter is wrong; `method` is that of one task, `single` the name of its estimator."""
     method.check()
     warm, restarts = parameters["warm_start"], parameters["n_restarts"]
     expect("warm_start", warm, "False with several tasks (a new one joins by `adapt`)", not warm)
@@ -24,7 +24,7 @@ def check_parameters(parameters: dict[str, Any], method: MetaGPMethod, single: s
 
 
 def _check_output_layer(parameters: dict[str, Any], method: MetaGPMethod, single: str) -> None:
-    """Raise where a task's output layer cannot be integrated, or where more than that would be private."""
+    """Raise an error if an output layer cannot be integrated out, or if a layer below it would not be shared."""
     num_layers = method.network.num_layers
     instead = f"for weights that are all drawn fit a {single} for every task"
     regimes = " or ".join(f"'{name}'" for name in REGIMES if name != "drawn")
