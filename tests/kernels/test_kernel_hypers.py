@@ -165,10 +165,7 @@ def test_hyper_parameter_that_is_not_positive_and_finite_is_refused(family, valu
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (
-            lambda: RBF([1.0, 2.0]).bound_to(3),
-            r"RBF: expected lengthscale .* dimension \(3\); got 2 values",
-        ),
+        (lambda: RBF([1.0, 2.0]).bound_to(3), r"RBF: expected lengthscale .* dimension \(3\); got 2 values"),
         (lambda: Periodic([1.0, 2.0]).bound_to(3), r"Periodic: expected period .* dimension \(3\); got 2 values"),
         (lambda: Linear([1.0, 2.0]).bound_to(1), r"Linear: expected variance .* dimension \(1\); got 2 values"),
         (lambda: (RBF([1.0, 2.0]).on(1) + RBF()).bound_to(3), r"one per dimension \(1\); got 2 values"),

@@ -66,7 +66,7 @@ def layer_groups(num_layers: int, spec: MetaGPSpec) -> tuple[tuple[tuple[int, ..
     if spec.weight_gp == "per_layer":
         return tuple((layer,) for layer in range(num_layers)), tuple(layer in local for layer in range(num_layers))
     if spec.weight_gp != "shared":
-        raise ValueError(f"weight_gp: expected 'shared' (one GP for all) or 'per_layer'; got {spec.weight_gp!r}.")
+        raise ValueError(f"weight_gp: expected 'shared' (one GP) or 'per_layer'; got {spec.weight_gp!r}.")
     groups = [tuple(layer for layer in range(num_layers) if (layer in local) is kind) for kind in (False, True)]
     return tuple(g for g in groups if g), tuple(kind for g, kind in zip(groups, (False, True), strict=True) if g)
 
