@@ -110,10 +110,7 @@ def test_what_was_not_given_is_none_and_can_be_so_again():
             lambda: MetaGPRegressor().set_params(input_kernel__lengthscale=1.0),
             "input_kernel: expected a kernel with the parameter 'lengthscale'; got None. Set input_kernel to a kernel",
         ),
-        (
-            lambda: MetaGPRegressor(input_kernel="rbf").set_params(input_kernel__period=1.0),
-            "input_kernel: expected a kernel .*; got 'rbf'",
-        ),
+        (lambda: MetaGPRegressor(input_kernel="rbf").set_params(input_kernel__period=1.0), "a kernel .* got 'rbf'"),
         (lambda: MetaGPRegressor(input_kernel=RBF()).set_params(input_kernel__period=1.0), r"got \['period'\]"),
         (lambda: MetaGPRegressor().set_params(kernel__period=1.0), "Invalid parameter 'kernel'"),
     ],
