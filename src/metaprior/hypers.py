@@ -1,8 +1,8 @@
 """Uncertain hyper-parameters: q(log theta), a Gaussian for every lengthscale, period, scale and noise.
 
-With ten or twenty rows the evidence hardly says what the lengthscale is, and a point estimate is too sure of itself
-outside the data. So theta is drawn with everything else that is drawn: log theta ~ N(mean, std^2) independently, under
-the prior N(start, PRIOR_STD^2), and the bound has one more KL.
+With ten or twenty rows the evidence hardly determines the lengthscale, and a point estimate is overconfident outside
+the data. So theta is drawn along with everything else: log theta ~ N(mean, std^2) independently, with the prior
+N(start, PRIOR_STD^2), and the bound has one more KL.
 """
 
 from typing import Any, TypeVar
@@ -20,14 +20,14 @@ from metaprior.random import take
 from metaprior.types import Fixed, Leaf
 from metaprior.weight_gp import WeightNoise
 
-#: Standard deviation of log theta in the prior, and of its posterior at the start.
+#: Standard deviation of log theta in the prior, and in the posterior at the start.
 PRIOR_STD, INITIAL_STD = 1.0, 0.05
 
 M = TypeVar("M", bound=eqx.Module)
 
 
 class HyperPosterior(eqx.Module):
-    """q(log theta) around the values that a model's leaves hold; `places` are their numbers among the leaves."""
+    """q(log theta), whose means are leaves of the model; `places` are their positions among the leaves."""
 
     log_stds: tuple[Leaf, ...]
     centres: Fixed
@@ -35,7 +35,7 @@ class HyperPosterior(eqx.Module):
 
     @classmethod
     def initial(cls, model: eqx.Module, release_times: eqx.Module) -> "HyperPosterior":
-        """Start at the model's own values, nearly sure of them; what is fixed is left alone."""
+        """Start at the values of the model with a small standard deviation; fixed leaves are left out."""
         leaves, times = jax.tree.leaves(model), jax.tree.leaves(release_times)
         marked = jax.tree.leaves(_marked(model))
         places = tuple(
@@ -46,7 +46,7 @@ class HyperPosterior(eqx.Module):
 
     @property
     def num_normals(self) -> int:
-        """How many normals a draw takes."""
+        """The number of normals that a draw needs."""
         return int(sum(np.prod(s.shape) for s in self.log_stds))
 
     def moved(self, model: M, normals: Float[Array, " n"]) -> M:
@@ -66,7 +66,7 @@ class HyperPosterior(eqx.Module):
 
 
 def _marked(model: eqx.Module) -> eqx.Module:
-    """Return a tree like the model that says which leaves are hyper-parameters."""
+    """Return a tree like the model that marks the leaves which are hyper-parameters."""
     kinds = (Kernel, Likelihood, WeightNoise)
 
     def of(path: tuple[Any, ...], node: object) -> object:

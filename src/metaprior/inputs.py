@@ -1,8 +1,8 @@
-"""What the input kernel sees: eps = x, or eps = g(V x), a chain of linear maps with a prior (paper, section 3.1).
+"""The argument of the input kernel: eps = x, or eps = g(V x), a chain of linear maps with a prior (paper, section 3.1).
 
-V has prior N(0, I) and a diagonal Gaussian q(V). Each map divides by the root of its input size, so that
-standardised data have projections of unit spread under the prior; without it the prior shrinks V until the
-input kernel switches itself off.
+V has prior N(0, I) and a diagonal Gaussian q(V). Each map divides by the square root of its input size, so that
+standardised data have projections of unit spread under the prior. Without this, the prior shrinks V until the input
+kernel has no effect.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ INITIAL_STD = 0.05
 
 
 class Projection:
-    """How to make eps = g(V x): the sizes of the maps and the function after each.
+    """The form of eps = g(V x): the sizes of the maps, and the function after each map.
 
     Parameters
     ----------
@@ -32,19 +32,19 @@ class Projection:
     """
 
     def __init__(self, dims: Sequence[int] = (2,), activation: str | Activation = "identity") -> None:
-        """Check and keep the sizes."""
+        """Check and store the sizes and the activation."""
         self.dims, self.activation = tuple(dims), activation
         if not self.dims or any(not isinstance(d, int | np.integer) or d < 1 for d in self.dims):
             raise ValueError(f"Projection: dims must be positive whole numbers; got {dims!r}.")
         activation_named(activation)
 
     def __repr__(self) -> str:
-        """Show what the constructor takes."""
+        """Show the call of the constructor."""
         return f"Projection(dims={self.dims}, activation={self.activation!r})"
 
 
 class InputMap(eqx.Module):
-    """eps = g(V_k ... g(V_1 x)) with q(V); no maps at all means eps = x."""
+    """eps = g(V_k ... g(V_1 x)) with q(V); without maps, eps = x."""
 
     means: tuple[Leaf, ...]
     log_stds: tuple[Leaf, ...]
@@ -52,12 +52,12 @@ class InputMap(eqx.Module):
 
     @classmethod
     def identity(cls) -> "InputMap":
-        """Return eps = x."""
+        """Return the map eps = x."""
         return cls((), (), activation_named("identity"))
 
     @classmethod
     def initial(cls, num_inputs: int, projection: Projection, rng: np.random.Generator) -> "InputMap":
-        """Start from a draw of the prior."""
+        """Start from a draw of the prior as the mean, with standard deviation `INITIAL_STD`."""
         sizes = (num_inputs, *projection.dims)
         means = tuple(rng.standard_normal((b, a)) for a, b in zip(sizes[:-1], sizes[1:], strict=True))
         return cls(
@@ -68,7 +68,7 @@ class InputMap(eqx.Module):
 
     @property
     def num_normals(self) -> int:
-        """How many normals a draw takes."""
+        """The number of normals that a draw needs."""
         return int(sum(np.prod(m.shape) for m in self.means))
 
     def draw(self, normals: Float[Array, " n"]) -> list[Array]:

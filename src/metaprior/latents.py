@@ -1,7 +1,7 @@
-"""Unit latents: every unit of the network, and one bias unit a layer, has a small vector z with prior N(0, I).
+"""Unit latents: every unit of the network, including one bias unit per layer, has a small vector z with prior N(0, I).
 
-The posterior q(z) is a diagonal Gaussian (the paper's eq. for q(w, z, f)). All units of all layers stand in one
-array, layer after layer, so that a draw and its KL are one operation.
+The posterior q(z) is a diagonal Gaussian (the paper's equation for q(w, z, f)). The units of all layers are in one
+array, in the order of the layers, so that a draw is one operation and so is its KL.
 """
 
 import equinox as eqx
@@ -23,13 +23,13 @@ class UnitLatents(eqx.Module):
 
     @classmethod
     def initial(cls, num_units: int, latent_dim: int, rng: np.random.Generator) -> "UnitLatents":
-        """Start from a draw of the prior, known to within `INITIAL_STD`."""
+        """Start from a draw of the prior as the mean, with standard deviation `INITIAL_STD`."""
         mean = rng.standard_normal((num_units, latent_dim))
         return cls(mean, np.full_like(mean, np.log(INITIAL_STD)))
 
     @property
     def num_normals(self) -> int:
-        """How many normals a draw takes."""
+        """The number of normals that a draw needs."""
         return int(np.prod(self.mean.shape))
 
     def draw(self, normals: Float[Array, " n"]) -> Float[Array, "U Dz"]:

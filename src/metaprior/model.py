@@ -1,6 +1,6 @@
-"""The hinge: one weight model, one network and one likelihood make a model of y given x.
+"""The model of y given x, which consists of one weight model, one network and one likelihood.
 
-Where the output layer is integrated, the weight model draws everything below it and `output` is the regime. Where
+If the output layer is integrated out, the weight model draws everything below it and `output` is the regime. If
 hyper-parameters are uncertain (`hypers`), they are drawn first.
 """
 
@@ -30,7 +30,7 @@ class Model(eqx.Module):
     hypers: HyperPosterior | None = None
 
     def with_hypers(self, normals: StandardNormals) -> "tuple[Model, StandardNormals]":
-        """Return the model with its hyper-parameters drawn from the first normals, and the other normals."""
+        """Return the model with hyper-parameters drawn from the first normals, and the remaining normals."""
         if self.hypers is None:
             return self, normals
         size, bare = self.hypers.num_normals, dataclasses.replace(self, hypers=None)
@@ -38,16 +38,16 @@ class Model(eqx.Module):
         return projected(self.hypers.moved(bare, normals.weights[:size])), rest
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the KL of what does not depend on a draw: the weights' own, and that of the hyper-parameters."""
+        """Return the KL that does not depend on a draw: of the weight model, and of the hyper-parameters."""
         own = self.weights.kl()
         if self.hypers is None:
             return own
-        # the scale has a prior among the hyper-parameters
+        # The scale is one of the uncertain hyper-parameters, which have their own prior.
         others = {name: value for name, value in own.items() if name != "kl_scale"}
         return {**others, "kl_theta": self.hypers.kl(dataclasses.replace(self, hypers=None))}
 
     def sizes(self) -> NormalCounts:
-        """Return how many normals a draw takes: the hyper-parameters', the weights', every row's for the output."""
+        """Return how many normals a draw needs: for hyper-parameters, weights, and each row of the output layer."""
         sizes = self.weights.sizes()
         if self.hypers is not None:
             sizes = sizes._replace(weights=sizes.weights + self.hypers.num_normals)
@@ -59,7 +59,7 @@ class Model(eqx.Module):
     def functions(
         self, prepared: PreparedWeights, normals: StandardNormals, x: Float[Array, "B D"]
     ) -> Float[Array, "S B K"]:
-        """Return the network's outputs for every draw along the normals' leading axis."""
+        """Return the network's outputs for every draw; `normals` have a leading axis of draws."""
 
         def one(draw_normals: StandardNormals) -> Array:
             return prepared.draw(draw_normals).outputs(self.network, x, draw_normals.rows)
@@ -68,7 +68,7 @@ class Model(eqx.Module):
 
 
 def release_times(model: Model) -> Model:
-    """Return a tree like the model: the part of training for which each leaf is held; inf where it is fixed."""
+    """Return a tree like the model: the fraction of training for which each leaf is held; inf if it is fixed."""
     special = (Kernel, Likelihood, Fixed)
     return jax.tree.map(
         lambda node: node.release_times() if isinstance(node, special) else 0.0,

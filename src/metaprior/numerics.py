@@ -1,8 +1,8 @@
-"""Two numerical tools that everything to the right leans on: a fast cosine and a Cholesky factor that does not fail.
+"""Numerical tools for the rest of the library: above all a fast cosine, and a Cholesky factor with adaptive jitter.
 
-Random Fourier features spend their time in cosines, and XLA's CPU backend has no vectorised form of them; a
-polynomial does the same work in a fraction of the time. Gram matrices of many low-dimensional latents are
-numerically singular; their factor takes the smallest jitter of a fixed ladder that works, and reports it.
+Random Fourier features spend most of their time in cosines, which XLA's CPU backend does not vectorise. A polynomial
+does the same work in a fraction of the time. Gram matrices of many low-dimensional latents are numerically singular.
+The jitter of their factor is increased in fixed steps until the factorisation succeeds, and is reported.
 """
 
 from typing import Any
@@ -14,20 +14,20 @@ from jax import lax
 from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Float
 
-#: The ladder of relative jitters: each failed attempt multiplies the last by ten, up to the largest.
+#: The largest relative jitter; each failed attempt multiplies the last jitter by ten, up to this one.
 MAX_JITTER = 1e-1
-#: The most that the factor of a kernel's matrix takes where nobody is told: draws of `full` factor matrices of drawn
-#: latents, predictions factor K_uu again. These are positive semi-definite, so rounding alone asks for more than the
-#: start: up to 1e-4 for 500 codes in float32 (tests/test_numerics_sweep.py). Training reports K_uu's whatever it is.
+#: The largest jitter expected of factorisations that do not report it: `full` factors matrices of drawn latents, and
+#: predictions factor K_uu again. These matrices are positive semi-definite, so only rounding calls for more than the
+#: start: up to 1e-4 for 500 codes in float32 (tests/test_numerics_sweep.py). Training always reports that of K_uu.
 LARGEST_SILENT_JITTER = 1e-3
 #: Matrices up to this size are inverted block by block.
 LARGEST_BLOCKWISE = 128
-#: Triangular matrices up to this size are multiplied and inverted whole, larger ones by halves.
+#: Triangular matrices up to this size are multiplied and inverted at once, larger ones by splitting them in halves.
 LARGEST_WHOLE = 256
 
 
 def _half_turn_coefficients() -> tuple[np.ndarray, np.ndarray]:
-    """Least-squares fits on Chebyshev nodes of sin(pi t)/t and cos(pi t), |t| <= 1/2, as polynomials in t^2."""
+    """Return polynomials in t^2 for sin(pi t)/t and cos(pi t), |t| <= 1/2, by least squares on Chebyshev nodes."""
     t = 0.5 * np.cos(np.pi * (np.arange(400) + 0.5) / 400)
     powers = (t**2)[:, None] ** np.arange(7)
     sine = np.linalg.lstsq(powers, np.pi * np.sinc(t), rcond=None)[0]
@@ -52,10 +52,10 @@ def _sine_cosine(x: Float[Array, "*s"]) -> tuple[Float[Array, "*s"], Float[Array
     if x.dtype == jnp.float64:
         return jnp.sin(x), jnp.cos(x)
     turns = jnp.round(x * np.asarray(0.5 / np.pi, x.dtype))
-    # a turn in two parts, the first of 8 bits: the product with it and the difference are exact
+    # A turn is split in two parts. The first has 8 bits, so the product with it and the difference are exact.
     rest = (x - turns * np.asarray(_TURN[0], x.dtype)) - turns * np.asarray(_TURN[1], x.dtype)
     t = rest * np.asarray(0.5 / np.pi, x.dtype)
-    # nothing for angles below 1e5; beyond, `rest` is rounding, and the polynomials hold within half a turn only
+    # This changes nothing below 1e5. For larger angles `rest` is rounding error, and may leave the polynomials' range.
     t = t - jnp.round(t)
     s, c = t * _horner(_SINE, t * t), _horner(_COSINE, t * t)
     return 2 * s * c, 1 - 2 * s * s
@@ -63,7 +63,7 @@ def _sine_cosine(x: Float[Array, "*s"]) -> tuple[Float[Array, "*s"], Float[Array
 
 @jax.custom_jvp
 def cosine(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """Cosine by a polynomial on the reduced angle: error below 1e-6 in float32, exact `cos` in float64."""
+    """Return cos(x): in float32 by a polynomial with an error below 1e-6, in float64 by the exact function."""
     return _sine_cosine(x)[1]
 
 
@@ -73,17 +73,17 @@ def _cosine_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[An
     return cosine_x, -sine_x * tangents[0]
 
 
-# A LAPACK call on a batch waits for the thread pool that it runs in: two at once hang a machine with two cores. One
-# matrix after the other is no slower for matrices of this size.
+# A batched LAPACK call waits for the thread pool that it runs in, and two such calls at once hang a machine with two
+# cores. Processing one matrix after the other is no slower for matrices of this size.
 @sequential_vmap
 def _cholesky(matrix: Float[Array, "M M"]) -> Float[Array, "M M"]:
-    # LAPACK wants columns: the transpose of a symmetric matrix in rows is that, and nothing need be copied. One
-    # triangle is read; where the matrix is not positive, all of the result is NaN.
+    # LAPACK expects column-major order, which the transpose of a symmetric matrix has without a copy. Only one triangle
+    # is read. If the matrix is not positive definite, the whole result is NaN.
     return lax.linalg.cholesky(matrix.T, symmetrize_input=False)
 
 
 def _attempt(matrix: Float[Array, "M M"], jitter: Float[Array, ""]) -> Float[Array, "M M"]:
-    # a matrix of nothing (a linear kernel at constant inputs) has no scale of its own
+    # A matrix of zeros (a linear kernel at constant inputs) has no scale of its own.
     least = float(jnp.finfo(matrix.dtype).tiny / jnp.finfo(matrix.dtype).eps ** 2)
     scale = jnp.maximum(jnp.mean(jnp.diagonal(matrix)), least)
     return _cholesky(matrix + jitter * scale * jnp.eye(matrix.shape[-1], dtype=matrix.dtype))
@@ -104,7 +104,7 @@ def jittered_cholesky(
         return ~jnp.isfinite(factor[-1, -1]) & (used < MAX_JITTER)
 
     def retry(state: tuple[Any, ...]) -> tuple[Any, ...]:
-        first = float(jnp.finfo(matrix.dtype).eps)  # ten times no jitter would be none for ever
+        first = float(jnp.finfo(matrix.dtype).eps)  # ten times a jitter of 0 would stay 0
         used = jnp.clip(state[1] * 10, first, MAX_JITTER)
         return _attempt(matrix, used), used
 
@@ -125,8 +125,8 @@ def jittered_inverse_root(
 ) -> tuple[Float[Array, "M M"], Float[Array, ""]]:
     """Return L^-1, the inverse of the factor of `jittered_cholesky`, and the jitter that was used.
 
-    Few columns and many draws are solved against one small factor: products with its inverse compile to less and
-    differentiate to products.
+    Many draws of few columns are solved with the same small factor. Products with its inverse compile to less code, and
+    their derivatives are products too.
     """
     factor, used = jittered_cholesky(matrix, jitter)
     return inverse_of_lower(factor), used
@@ -150,11 +150,11 @@ def _half(inverse: Float[Array, "M M"], dmatrix: Float[Array, "M M"], used: Arra
 def inverse_of_lower(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
     """Return L^-1 for a lower factor.
 
-    Large ones by halves: two thirds of the products of a triangular solve. Small ones block by block: with inverted
-    blocks of size b on the diagonal, two neighbours make one of size 2 b,
-    inv [[A, 0], [C, D]] = [[A^-1, 0], [-D^-1 C A^-1, D^-1]], all pairs at once in two products of whole matrices. Cost
-    4 M^3 log2 M, in products alone: a call of BLAS waits for its threads, milliseconds where the cores are busy. In
-    float64 the products of small matrices take ten times as long, and the call is quicker all the same.
+    A large factor is split in halves, which takes two thirds of the operations of a triangular solve. A small one is
+    inverted by blocks: two neighbouring inverted diagonal blocks of size b give one of size 2 b,
+    inv [[A, 0], [C, D]] = [[A^-1, 0], [-D^-1 C A^-1, D^-1]], for all pairs at once in two matrix products. This costs
+    4 M^3 log2 M but avoids a call of BLAS, which waits milliseconds for its threads if the cores are busy. In float64
+    products of small matrices take ten times as long, so the call is faster nevertheless.
     """
     size = factor.shape[-1]
     if size > LARGEST_WHOLE:
@@ -171,7 +171,7 @@ def inverse_of_lower(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
 
 
 def _pair_masks(size: int) -> list[np.ndarray]:
-    """Return, for blocks of size 1, 2, 4, ..., where the block below the diagonal of each pair of them lies."""
+    """Return, for blocks of size 1, 2, 4, ..., masks of the blocks below the diagonal of each pair."""
     masks, width, place = [], 1, np.arange(size)
     while width < size:
         block = place // width
@@ -188,12 +188,12 @@ def _solved_for_inverse(factor: Float[Array, "M M"]) -> Float[Array, "M M"]:
 
 @sequential_vmap
 def solve_lower(factor: Float[Array, "M M"], columns: Float[Array, "M C"]) -> Float[Array, "M C"]:
-    """Return L^-1 columns; under vmap one after the other, as every call of LAPACK here."""
+    """Return L^-1 columns; under vmap one matrix after the other, as in all LAPACK calls here."""
     return lax.linalg.triangular_solve(factor, columns, left_side=True, lower=True)
 
 
 def uniform_from_normal(normal: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """Turn standard normals to uniforms on (0, 1), so that one draw of normals serves every purpose."""
+    """Return standard normals as uniforms on (0, 1), so that normals are the only random numbers needed."""
     return jax.scipy.stats.norm.cdf(normal)
 
 
@@ -207,8 +207,8 @@ def grid_cross_entropy(
 ) -> Float[Array, ""]:
     """Return (m' A m + tr(A diag(v)) - log |A|) / 2 for A = (gram_in (x) gram_out + noise I)^-1 on a grid.
 
-    By the eigenvectors of the two sides: cost I^3 + J^3 + I J (I + J), where the whole matrix would take (I J)^3. The
-    derivatives are written in closed form: they need no derivative of an eigenvector, which would blow up.
+    It uses the eigenvectors of both sides, at cost I^3 + J^3 + I J (I + J) instead of (I J)^3 for the whole matrix. The
+    derivatives are in closed form, because the derivative of an eigenvector can be very large.
     """
     return _grid_forward(gram_in, gram_out, noise, mean, variance)[0]
 
@@ -216,7 +216,7 @@ def grid_cross_entropy(
 def _grid_forward(gram_in: Array, gram_out: Array, noise: Array, mean: Array, variance: Array) -> tuple[Any, ...]:
     values_in, roots_in = _eigenvectors(gram_in)
     values_out, roots_out = _eigenvectors(gram_out)
-    # rounding may turn a small eigenvalue negative
+    # Rounding may make a small eigenvalue negative.
     values_in, values_out = jnp.maximum(values_in, 0), jnp.maximum(values_out, 0)
     inverse = 1 / (values_in[:, None] * values_out + noise)
     solved = roots_in @ (inverse * (roots_in.T @ mean @ roots_out)) @ roots_out.T
@@ -257,9 +257,9 @@ def eigenvectors(matrix: Float[Array, "M M"]) -> tuple[Float[Array, " M"], Float
     """Return eigenvalues (none below 0) and eigenvectors of a covariance, for use in functions of that covariance.
 
     The derivative of an eigenvector divides by gaps between eigenvalues. A function of the matrix itself does not
-    depend on which basis an eigenspace has, so what is divided is about as small as the gap, up to rounding. Gaps
-    below eps^(2/3) of the mean eigenvalue (2e-5 in float32) are damped, so that rounding is not blown up; the
-    derivative then lacks what two such close directions share.
+    depend on the choice of basis in an eigenspace, so the numerator is about as small as the gap, up to rounding. Gaps
+    below eps^(2/3) of the mean eigenvalue (2e-5 in float32) are damped, so that rounding errors are not amplified. The
+    derivative then lacks the contribution of pairs of such close directions.
     """
     values, vectors = _eigenvectors(matrix)
     return jnp.maximum(values, 0), vectors
@@ -278,7 +278,7 @@ def _eigenvectors_jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tu
 
 @jax.custom_vjp
 def gaussian_log_density_of(covariance: Float[Array, "N N"], residual: Float[Array, " N"]) -> Float[Array, ""]:
-    """Return log N(residual; 0, covariance). Cost N^3 / 3, and N^3 for the slope (C^-1 r r' C^-1 - C^-1) / 2 in C."""
+    """Return log N(residual; 0, covariance). Cost N^3 / 3, and N^3 for the gradient (C^-1 r r' C^-1 - C^-1) / 2."""
     return _density_forward(covariance, residual)[0]
 
 
@@ -298,7 +298,7 @@ def _density_backward(kept: tuple[Any, ...], slope: Array) -> tuple[Any, ...]:
 
 
 def _gram_of_lower(lower: Float[Array, "M M"]) -> Float[Array, "M M"]:
-    """Return A' A for a lower triangular A, half by half: a third of the products of whole matrices."""
+    """Return A' A for a lower triangular A, by halves, with a third of the operations of a full matrix product."""
     size = lower.shape[0]
     if size <= LARGEST_WHOLE:
         return lower.T @ lower
@@ -313,9 +313,9 @@ gaussian_log_density_of.defvjp(_density_forward, _density_backward)
 
 
 def small_cholesky(matrices: Float[Array, "B K K"]) -> Float[Array, "B K K"]:
-    """Return the lower factors of many small matrices, column by column over all of them at once. Cost B K^3.
+    """Return the lower factors of many small matrices, computed column by column for all at once. Cost B K^3.
 
-    A pivot is at least a rounding error of the matrix's own scale, so a singular matrix has a finite factor.
+    A pivot is at least the rounding error at the scale of the matrix, so a singular matrix has a finite factor.
     """
     size = matrices.shape[-1]
     eps = jnp.finfo(matrices.dtype).eps

@@ -67,7 +67,7 @@ def draw_functions(
     latents : array of shape (units, latent_dim)
         The latents z, from `draw_latents` or your own.
     weight_kernel, input_kernel : Kernel or str
-        The kernel on the latents at both ends of a weight, and the kernel on the input (None: global functions).
+        The kernel on the latents of the two units of a weight, and the kernel on the input (None: global functions).
     activation : str or callable
         The activation of the hidden units.
     num_functions : int
@@ -75,7 +75,7 @@ def draw_functions(
     weight_noise : float
         The weight noise sigma_w, relative to the scale of the layer.
     scales : sequence of float, default=None
-        One scale per layer, for its weights and biases. None is 1 for all layers, as in the paper.
+        One scale per layer, for its weights and biases. None means 1 for all layers, as in the paper.
     random_state : int
         The seed of the draws; the latents are given.
 
@@ -114,7 +114,7 @@ def _functions(
     inputs: jax.Array,
     keys: jax.Array,
 ) -> jax.Array:
-    """Draw one function per key. It is a module-level function, so other kernels and latents need no compilation."""
+    """Draw one function per key. As a module-level function it is not recompiled for other kernels and latents."""
     root_aux, root_in, root_out = roots
 
     def function(key: jax.Array) -> jax.Array:
@@ -136,7 +136,7 @@ def _root(kernel: Kernel, points: jax.Array) -> jax.Array:
 
 
 def _blocks(f: jax.Array, network: Dense, scales: jax.Array) -> list[jax.Array]:
-    """Cut the block of every layer out of the grid over all units."""
+    """Return the block of every layer in the grid over all units."""
     weight_layers = network.weight_layers
     rows = np.cumsum([0, *[len(w.inputs) for w in weight_layers]])
     columns = np.cumsum([0, *[len(w.outputs) for w in weight_layers]])

@@ -1,9 +1,8 @@
 """All random numbers of a step, drawn in one place.
 
-Every draw of a weight model is a deterministic function of standard normals, in four parts: those of the unit
-latents (shared by several weight draws), those of the weights, those that only choose random features (never
-tempered), and those that belong to a row of the data. One call draws them all: on XLA each separate call costs
-more than half a second of compile time.
+Every draw of a weight model is a deterministic function of standard normals. They have four parts: the normals of the
+unit latents (shared by several weight draws), of the weights, of the random features (never tempered), and of each row
+of the data. One call draws them all, because each separate call costs more than half a second of compile time.
 """
 
 import math
@@ -22,22 +21,22 @@ from metaprior.types import Leaf
 
 
 def make_key(seed: int) -> Key[Array, ""]:
-    """Return a key of the counter-based generator: half the compile time of the default one."""
+    """Return a key of the counter-based generator, which needs half the compile time of the default one."""
     return jax.random.key(seed, impl="rbg")
 
 
 def step_key(key: Key[Array, ""], step: Int[Array, ""]) -> Key[Array, ""]:
-    """Return the key of a step, by moving the high word of the key's 64-bit counter.
+    """Return the key of a step, by adding to the high word of the key's 64-bit counter.
 
-    A step draws far fewer than 2^32 blocks, so the streams never meet. `fold_in` would do the same through a hash
-    that takes longer than all of a small network's step.
+    A step draws far fewer than 2^32 blocks, so the streams never overlap. `fold_in` would do the same with a hash that
+    takes longer than a whole step of a small network.
     """
     offset = jnp.zeros(4, jnp.uint32).at[3].set(step.astype(jnp.uint32))
     return jax.random.wrap_key_data(jax.random.key_data(key) + offset, impl="rbg")
 
 
 class NormalCounts(NamedTuple):
-    """How many standard normals one draw of a model takes."""
+    """The numbers of standard normals that one draw of a model needs."""
 
     latents: int = 0
     weights: int = 0
@@ -54,7 +53,7 @@ class StandardNormals(eqx.Module):
     rows: Float[Array, "*s B R"]
 
     def tempered(self, temperature: Float[Array, ""] | float) -> "StandardNormals":
-        """Return the normals scaled: 0 gives the mean function, 1 the model. Frequencies are left alone."""
+        """Return the normals scaled: 0 gives the mean function, 1 the model. Frequencies are not scaled."""
         return StandardNormals(
             self.latents * temperature, self.weights * temperature, self.spectral, self.rows * temperature
         )
@@ -68,7 +67,7 @@ def draw_normals(
     num_weight: int = 1,
     dtype: DTypeLike = jnp.float32,
 ) -> StandardNormals:
-    """Draw `num_latent * num_weight` draws' normals in one call; weight draws of one latent draw share its latents."""
+    """Draw the normals of `num_latent * num_weight` draws in one call; each `num_weight` of them share latents."""
     total = num_latent * num_weight
     each = sizes.weights + sizes.spectral + num_rows * sizes.per_row
     flat = _normals(key, num_latent * sizes.latents + total * each, dtype)
@@ -86,9 +85,9 @@ def draw_normals(
 def _normals(key: Key[Array, ""], size: int, dtype: DTypeLike) -> Float[Array, " n"]:
     """Return standard normals that are written to memory once.
 
-    XLA's CPU backend would otherwise fuse the (long) inverse error function into every computation that reads them
-    and evaluate it again for each broadcast element: a third of a step. A loop's result is not fused away, and this
-    one runs once, which the compiler cannot know.
+    XLA's CPU backend would otherwise fuse the expensive inverse error function into every computation that reads them,
+    and evaluate it again for each broadcast element, which takes a third of a step. It does not fuse the result of a
+    loop. This loop runs once, which the compiler cannot know.
     """
 
     def draw(key: Array) -> Array:
@@ -100,14 +99,14 @@ def _normals(key: Key[Array, ""], size: int, dtype: DTypeLike) -> Float[Array, "
 
 
 def random_rows(key: Key[Array, ""], size: int, num_rows: Int[Leaf, ""]) -> Int[Array, " n"]:
-    """Return numbers of rows, drawn with replacement."""
+    """Return row numbers, drawn with replacement."""
     return _each_by_itself(lambda key, num_rows: jax.random.randint(key, (size,), 0, num_rows), key, num_rows)
 
 
 def _each_by_itself(draw: Callable[..., Array], key: Key[Array, ""], *args: Leaf) -> Array:
-    """Return draw(key, ...) such that under vmap every key gives what it gives alone.
+    """Return draw(key, ...) such that every key gives the same numbers under vmap as by itself.
 
-    Left to itself, a batch of keys of the counter-based generator would draw all numbers from its first key.
+    Without this, a batch of keys of the counter-based generator would draw all numbers from its first key.
     """
     kind = jax.random.key_impl(key)
     alone = sequential_vmap(lambda words, *args: draw(jax.random.wrap_key_data(words, impl=kind), *args))
@@ -115,19 +114,19 @@ def _each_by_itself(draw: Callable[..., Array], key: Key[Array, ""], *args: Leaf
 
 
 def draw_shared_normals(key: Key[Array, ""], sizes: NormalCounts, num_draws: int, dtype: DTypeLike) -> StandardNormals:
-    """Draw the normals that all rows share; those of rows are left empty."""
+    """Draw the normals that all rows share; the normals of each row are left empty."""
     return draw_normals(key, sizes._replace(per_row=0), 0, num_draws, dtype=dtype)
 
 
 def draw_row_normals(
     key: Key[Array, ""], rows: Float[Array, "B D"], num_draws: int, per_row: int
 ) -> Float[Array, "S B R"]:
-    """Draw each row's normals from the row's content, so that its place among other rows does not matter."""
+    """Draw the normals of each row from the content of the row, so that its position does not matter."""
     if per_row == 0:
         return jnp.zeros((num_draws, rows.shape[0], 0), rows.dtype)
-    # a negative zero is zero
+    # Negative zero counts as zero.
     words = jax.lax.bitcast_convert_type(jnp.where(rows == 0, 0, rows).astype(jnp.float32), jnp.uint32)
-    # under vmap a key of the counter-based generator stands for all of its batch; this kind does not
+    # Under vmap the counter-based generator uses one key for the whole batch; this generator does not.
     key = jax.random.wrap_key_data(jax.random.bits(key, (2,), jnp.uint32), impl="threefry2x32")
 
     def of_row(word: Array) -> Array:
@@ -138,9 +137,9 @@ def draw_row_normals(
 
 
 def take(flat: Float[Array, " n"], *shapes: tuple[int, ...]) -> list[Array]:
-    """Cut a flat vector of normals to arrays of the given shapes; they must use it up."""
+    """Split a flat vector of normals into arrays of the given shapes, which must use all of it."""
     sizes = [math.prod(shape) for shape in shapes]
     if sum(sizes) != flat.shape[0]:
-        raise ValueError(f"expected shapes that use {flat.shape[0]} normals; got {shapes}, which use {sum(sizes)}.")
+        raise ValueError(f"take: expected shapes that use {flat.shape[0]} normals; got {shapes}, for {sum(sizes)}.")
     parts = jnp.split(flat, np.cumsum(sizes)[:-1].tolist()) if sizes else []
     return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]

@@ -1,6 +1,6 @@
-"""The type of a model's leaves: NumPy arrays while a model is built, stored and pickled, JAX arrays while it computes.
+"""The type of a model's leaves: NumPy arrays when a model is built, stored or pickled, JAX arrays in computations.
 
-`Fixed` holds leaves that no training moves and no sampler samples.
+`Fixed` contains leaves that are neither trained nor sampled.
 """
 
 from typing import Any, TypeAlias
@@ -25,5 +25,5 @@ class Fixed(eqx.Module):
     value: Any
 
     def release_times(self) -> "Fixed":
-        """Return a tree like this one: every leaf is held for ever."""
+        """Return a tree like this one with inf for every leaf, because none is released."""
         return jax.tree.map(lambda _: np.inf, self)

@@ -70,7 +70,7 @@ def test_signature_has_every_argument_by_name(family, arguments):
 
 
 def test_kernel_with_declared_fields_writes_no_constructor():
-    with pytest.raises(TypeError, match="Own: the constructor follows from the declared fields; leave out `__init__`"):
+    with pytest.raises(TypeError, match="Own: the constructor follows from the declared fields; remove `__init__`"):
 
         class Own(HyperKernel):
             def __init__(self):
@@ -165,11 +165,11 @@ def test_hyper_parameter_that_is_not_positive_and_finite_is_refused(family, valu
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RBF([1.0, 2.0]).bound_to(3), "RBF: lengthscale has 2 values but acts on 3 dimensions"),
-        (lambda: Periodic([1.0, 2.0]).bound_to(3), "Periodic: period has 2 values but acts on 3"),
-        (lambda: Linear([1.0, 2.0]).bound_to(1), "Linear: variance has 2 values but acts on 1"),
-        (lambda: (RBF([1.0, 2.0]).on(1) + RBF()).bound_to(3), "2 values but acts on 1 dimensions"),
-        (lambda: RBF().on(3).bound_to(3), r"column 3 was asked for, but there are 3"),
+        (lambda: RBF([1.0, 2.0]).bound_to(3), r"RBF: expected lengthscale .* dimension \(3\); got 2 values"),
+        (lambda: Periodic([1.0, 2.0]).bound_to(3), r"Periodic: expected period .* dimension \(3\); got 2 values"),
+        (lambda: Linear([1.0, 2.0]).bound_to(1), r"Linear: expected variance .* dimension \(1\); got 2 values"),
+        (lambda: (RBF([1.0, 2.0]).on(1) + RBF()).bound_to(3), r"one per dimension \(1\); got 2 values"),
+        (lambda: RBF().on(3).bound_to(3), r"expected columns from 0 to 2, as the input has 3; got \(3,\)"),
         (lambda: RBF().on(-1), r"dims must be column numbers.*got \(-1,\)"),
         (lambda: RBF().on(), "dims must be column numbers"),
         (lambda: RBF(fixed=("scale",)), r"RBF: expected the names in fixed .* \['lengthscale'\]; got \['scale'\]"),
@@ -185,7 +185,7 @@ def test_hyper_parameter_that_is_not_positive_and_finite_is_refused(family, valu
         (lambda: -2.0 * RBF(), "Scaled: scale must be a positive"),
         (lambda: kernels.named("cubic", "input_kernel"), r"input_kernel: .*'rbf'.*got 'cubic'"),
         (lambda: kernels.named(3, "input_kernel"), "input_kernel: .*got 3"),
-        (lambda: Periodic()(jnp.asarray(A), jnp.asarray(B)), "the period is not known yet; give `period=`"),
+        (lambda: Periodic()(jnp.asarray(A), jnp.asarray(B)), "the period is not known yet. Give `period=`"),
         (lambda: Custom(outer).num_normals(2), "no random features.*'diag', 'fitc' or 'full'"),
         (lambda: Custom(outer).features(jnp.asarray(A), jnp.zeros((1, 1))), "no random features"),
     ],

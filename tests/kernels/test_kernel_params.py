@@ -108,9 +108,9 @@ def test_what_was_not_given_is_none_and_can_be_so_again():
         (lambda: RBF().set_params(lengthscale=-1.0), "RBF: lengthscale must be a positive"),
         (
             lambda: MetaGPRegressor().set_params(input_kernel__lengthscale=1.0),
-            "input_kernel is None, which has no parameter 'lengthscale'; set input_kernel to a kernel",
+            "input_kernel: expected a kernel with the parameter 'lengthscale'; got None. Set input_kernel to a kernel",
         ),
-        (lambda: MetaGPRegressor(input_kernel="rbf").set_params(input_kernel__period=1.0), "input_kernel is 'rbf'"),
+        (lambda: MetaGPRegressor(input_kernel="rbf").set_params(input_kernel__period=1.0), "a kernel .* got 'rbf'"),
         (lambda: MetaGPRegressor(input_kernel=RBF()).set_params(input_kernel__period=1.0), r"got \['period'\]"),
         (lambda: MetaGPRegressor().set_params(kernel__period=1.0), "Invalid parameter 'kernel'"),
     ],

@@ -192,7 +192,7 @@ def test_the_program_does_not_grow_with_the_number_of_tasks():
 
 
 def test_the_posterior_of_all_tasks_at_once_is_refused():
-    with pytest.raises(NotImplementedError, match=r"one task; take `task\(index\)`"):
+    with pytest.raises(NotImplementedError, match=r"one task; use `task\(index\)`"):
         together(models_of_tasks()).output.conditioned(None, None)
 
 

@@ -29,7 +29,7 @@ def test_tasks_that_do_not_go_together_are_told(tasks, message):
 
 
 def test_a_task_of_the_fit_cannot_be_adapted_and_an_adapted_one_is_learned_anew(waves):
-    with pytest.raises(ValueError, match="'slow' is a task of the fit"):
+    with pytest.raises(ValueError, match="expected a new name, not one of the fitted tasks .*; got 'slow'"):
         waves.adapt("slow", *NEW)
     again = pickle.loads(pickle.dumps(waves)).adapt("new", *wave(0.8, 12))
     assert list(again.estimators_) == list(waves.estimators_)
@@ -53,7 +53,7 @@ def test_unknown_labels_are_told(planes):
         ({"adapt_iter": -1}, "adapt_iter: expected a whole number of at least 0; got -1"),
         ({"warm_start": True}, "warm_start: expected False with several tasks"),
         ({"n_restarts": 2}, "n_restarts: expected 0 with several tasks"),
-        ({"output_layer": "drawn"}, "output_layer: expected 'auto' .*fit a MetaGPRegressor for every.*got 'drawn'"),
+        ({"output_layer": "drawn"}, "output_layer: expected 'auto' .*fit one MetaGPRegressor per task.*got 'drawn'"),
         ({"weight_gp": "shared"}, "weight_gp: expected 'auto' or 'per_layer' with several tasks.*got 'shared'"),
         ({"conditional": "fitc"}, "conditional: expected 'pathwise' or 'full' with several tasks.*got 'fitc'"),
         ({"uncertain_hypers": True}, "uncertain_hypers: expected 'auto' or False with several tasks"),

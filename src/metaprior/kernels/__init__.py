@@ -1,4 +1,4 @@
-"""Kernels over unit latents and over inputs: what is known of the function, written down."""
+"""Kernels over unit latents and over inputs: they express prior knowledge about the function."""
 
 from metaprior.kernels.base import Kernel
 from metaprior.kernels.compose import ActiveDims, Custom, Product, Scaled, Sum
@@ -47,7 +47,7 @@ _NAMES = {
 
 
 def named(kernel: object, parameter: str) -> Kernel:
-    """Return a kernel from a kernel or from its name; say what is known when it is neither."""
+    """Return the kernel itself, or the kernel with this name; raise an error that lists the names otherwise."""
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str) and kernel.lower() in _NAMES:

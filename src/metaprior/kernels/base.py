@@ -1,9 +1,9 @@
-"""What a kernel is: a cross-matrix, a diagonal and random features; the base class owns +, * and the parameters.
+"""The interface of a kernel: a cross-matrix, a diagonal and random features. The base class has +, * and parameters.
 
-A kernel is a function of two sets of points. Beside its matrix it has *random features* psi(x) with zero mean and
-E[psi(x) psi(x')] = k(x, x'). Independent zero-mean features add to the features of a sum and multiply to the features
-of a product, so every composition inherits them. The GP over weight codes, whose kernel is a product over blocks, gets
-draws in which the blocks stay apart (`pathwise`).
+A kernel is a function of two sets of points. Besides its matrix it has *random features* psi(x) with zero mean and
+E[psi(x) psi(x')] = k(x, x'). The sum of independent zero-mean features is a feature of the sum of the kernels, and
+their product is a feature of the product. So every composition has features. The kernel of the GP over weight codes is
+a product over blocks, so its features are products too, and `pathwise` draws treat each block separately.
 """
 
 import abc
@@ -28,9 +28,9 @@ class Kernel(eqx.Module):
     A kernel is an immutable value. Two kernels are equal (`==`) if they have the same class and the same settings, and
     all their hyper-parameters have the same shape, float type and bits. NumPy and JAX arrays may equal each other.
 
-    scikit-learn's searches reach the parameters of a kernel, and of the kernels it is made of, by name:
-    `input_kernel__lengthscale`, `input_kernel__left__period`. Since kernels do not change, `set_params` returns a
-    changed copy; the `set_params` of this library's estimators puts it in the place of the old kernel.
+    scikit-learn's searches can set the parameters of a kernel, and of the kernels it is made of, by name:
+    `input_kernel__lengthscale`, `input_kernel__left__period`. Because kernels are immutable, `set_params` returns a
+    changed copy. The `set_params` of this library's estimators replaces the old kernel by the copy.
     """
 
     @abc.abstractmethod
@@ -43,11 +43,11 @@ class Kernel(eqx.Module):
 
     @abc.abstractmethod
     def num_normals(self, num_dims: int) -> int:
-        """Return how many standard normals one random feature takes."""
+        """Return how many standard normals one random feature needs."""
 
     @abc.abstractmethod
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
-        """Return F random features, zero-mean, each with E[psi(x) psi(x')] = k(x, x') over the normals."""
+        """Return F random features with zero mean and E[psi(x) psi(x')] = k(x, x') over the normals."""
 
     # --- what is the same for a kernel and for the kernels it is made of ----------------
 
@@ -56,7 +56,7 @@ class Kernel(eqx.Module):
         return self._with_children(lambda kernel: kernel.bound_to(num_dims))
 
     def standardised(self: K, scale: np.ndarray) -> K:
-        """Return the kernel for inputs divided by `scale`: values that the user gave in data units are converted."""
+        """Return the kernel for inputs divided by `scale`; values that were given in data units are converted."""
         return self._with_children(lambda kernel: kernel.standardised(scale))
 
     def unstandardised(self: K, scale: np.ndarray) -> K:
@@ -64,7 +64,7 @@ class Kernel(eqx.Module):
         return self._with_children(lambda kernel: kernel.unstandardised(scale))
 
     def release_times(self: K) -> K:
-        """Return a tree like the kernel: the part of training (0 to 1) each leaf is held for; inf if fixed."""
+        """Return a tree like the kernel: the fraction of training for which each leaf is held; inf if it is fixed."""
         return self._with_children(lambda kernel: kernel.release_times())
 
     def projected(self: K) -> K:
@@ -72,7 +72,7 @@ class Kernel(eqx.Module):
         return self._with_children(lambda kernel: kernel.projected())
 
     def unknown_periods(self) -> bool:
-        """Return whether a period is left for the data to say."""
+        """Return whether a period was not given, so that it has to be found in the data."""
         return any(child.unknown_periods() for child in self.children().values())
 
     def with_periods(self: K, periods: np.ndarray) -> K:
@@ -91,13 +91,13 @@ class Kernel(eqx.Module):
         return self._replaced(changed) if changed else self
 
     def _replaced(self: K, changes: Mapping[str, Any]) -> K:
-        """Return a copy made with other values for some arguments of the constructor."""
+        """Return a copy with some arguments of the constructor changed."""
         return dataclasses.replace(self, **changes)
 
-    # --- scikit-learn's words -----------------------------------------------------------
+    # --- scikit-learn's interface -------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments of the constructor, natural values as plain numbers.
+        """Return the arguments of the constructor, with natural values as plain numbers.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Kernel(eqx.Module):
         return own | {f"{name}__{inner}": value for name, part in parts.items() for inner, value in part.items()}
 
     def set_params(self: K, **params: Any) -> K:
-        """Return a copy with some parameters changed, named as `get_params` does; this kernel stays as it is."""
+        """Return a copy with some parameters changed, named as in `get_params`; this kernel does not change."""
         own = self._parameters()
         unknown = sorted({name.partition("__")[0] for name in params} - set(own))
         if unknown:
@@ -129,7 +129,7 @@ class Kernel(eqx.Module):
     # --- algebra ------------------------------------------------------------------------
 
     def __add__(self, other: "Kernel | float | int") -> "Kernel":
-        """Return the sum; a number stands for a constant kernel."""
+        """Return the sum; a number means a constant kernel."""
         from metaprior.kernels.compose import Sum
         from metaprior.kernels.constant import Constant
 
@@ -145,16 +145,16 @@ class Kernel(eqx.Module):
     __rmul__ = __mul__
 
     def on(self, *dims: int) -> "Kernel":
-        """Return the kernel acting on the named input columns only."""
+        """Return the kernel acting on these input columns only."""
         from metaprior.kernels.compose import ActiveDims
 
         return ActiveDims(self, dims)
 
 
 def with_changed_kernels(parameters: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `changes` with those inside a kernel, such as `left__lengthscale`, as one changed kernel, `left`.
+    """Return `changes` with those inside a kernel, such as `left__lengthscale`, merged into a changed kernel `left`.
 
-    `parameters` are the present ones of the kernel's owner. Changes inside anything else are returned as they are.
+    `parameters` are the current parameters of the object. Changes inside anything else are returned as they are.
     """
     whole, inside = dict[str, Any](), defaultdict[str, dict[str, Any]](dict)
     for path, value in changes.items():
@@ -169,8 +169,8 @@ def with_changed_kernels(parameters: Mapping[str, Any], changes: Mapping[str, An
             whole[name] = part.set_params(**inner_changes)
         elif part is None or isinstance(part, str):
             raise ValueError(
-                f"{name} is {part!r}, which has no parameter {sorted(inner_changes)[0]!r}; set {name} to a kernel such "
-                "as metaprior.kernels.RBF() first."
+                f"{name}: expected a kernel with the parameter {sorted(inner_changes)[0]!r}; got {part!r}. Set {name} "
+                "to a kernel such as metaprior.kernels.RBF() first."
             )
         else:
             whole |= {f"{name}__{inner}": value for inner, value in inner_changes.items()}

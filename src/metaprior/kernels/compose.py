@@ -1,4 +1,4 @@
-"""Kernels made of kernels: sums, products, scalings, a choice of dimensions, and any matrix-valued function."""
+"""Kernels made of kernels: sums, products, scalings, and kernels on some columns. Also kernels from a function."""
 
 from collections.abc import Callable
 
@@ -19,11 +19,11 @@ class _Pair(Kernel):
     right: Kernel
 
     def num_normals(self, num_dims: int) -> int:
-        """Return the count of both kernels' normals."""
+        """Return the sum of the counts of both kernels."""
         return self.left.num_normals(num_dims) + self.right.num_normals(num_dims)
 
     def both_features(self, a: Leaf, normals: Leaf) -> tuple[Array, Array]:
-        """Return independent features of the two."""
+        """Return independent features of both kernels."""
         split = self.left.num_normals(a.shape[1])
         return self.left.features(a, normals[:split]), self.right.features(a, normals[split:])
 
@@ -40,7 +40,7 @@ class Sum(_Pair):
         return self.left.diagonal(a) + self.right.diagonal(a)
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
-        """Return the sum: independent and zero-mean, so the covariances add."""
+        """Return the sum of the features; they are independent with zero mean, so the covariances add."""
         left, right = self.both_features(a, normals)
         return left + right
 
@@ -61,7 +61,7 @@ class Product(_Pair):
         return self.left.diagonal(a) * self.right.diagonal(a)
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
-        """Return the product: independent, so the covariances multiply."""
+        """Return the product of the features; they are independent, so the covariances multiply."""
         left, right = self.both_features(a, normals)
         return left * right
 
@@ -74,7 +74,7 @@ class Scaled(HyperKernel):
     """scale * k."""
 
     inner: Kernel
-    scale: Hyper = hyper(doc="The factor.")
+    scale: Hyper = hyper(doc="The factor that multiplies the kernel.")
 
     def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
         """Return scale * k(a, b)."""
@@ -85,15 +85,15 @@ class Scaled(HyperKernel):
         return self.scale * self.inner.diagonal(a)
 
     def num_normals(self, num_dims: int) -> int:
-        """Return the count of the inner kernel's normals."""
+        """Return the count of the inner kernel."""
         return self.inner.num_normals(num_dims)
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
-        """Return the kernel's features times the root of the scale."""
+        """Return the features of the inner kernel times sqrt(scale)."""
         return jnp.sqrt(self.scale) * self.inner.features(a, normals)
 
     def __repr__(self) -> str:
-        """Show a number times a kernel; with `fixed` or `bounds`, the constructor's call."""
+        """Show a number times a kernel, or the call of the constructor if there are `fixed` or `bounds`."""
         if self.fixed or self.bounds:
             return super().__repr__()
         return f"{self.get_params(deep=False)['scale']} * {_in_brackets(self.inner, Sum, Product, Scaled)}"
@@ -106,7 +106,7 @@ class ActiveDims(Kernel):
     dims: tuple[int, ...] = eqx.field(static=True)
 
     def __init__(self, inner: Kernel, dims: tuple[int, ...]) -> None:
-        """Take a kernel and the columns it sees."""
+        """Take a kernel and the columns on which it acts."""
         if not dims or any(not isinstance(d, int | np.integer) or d < 0 for d in dims):
             raise ValueError(f"ActiveDims: dims must be column numbers (0, 1, ...); got {dims!r}.")
         self.inner, self.dims = inner, tuple(int(d) for d in dims)
@@ -120,31 +120,31 @@ class ActiveDims(Kernel):
         return self.inner.diagonal(a[:, list(self.dims)])
 
     def num_normals(self, num_dims: int) -> int:
-        """Return the count of the inner kernel's normals, in fewer dimensions."""
+        """Return the count of the inner kernel on its columns."""
         return self.inner.num_normals(len(self.dims))
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
-        """Return the kernel's features on the columns."""
+        """Return the features of the inner kernel on its columns."""
         return self.inner.features(a[:, list(self.dims)], normals)
 
     def with_periods(self, periods: np.ndarray) -> "ActiveDims":
-        """Fill in the kernel's periods from those of its columns."""
+        """Return the kernel with unknown periods filled in from those of its columns."""
         return self._replaced({"inner": self.inner.with_periods(periods[list(self.dims)])})
 
     def bound_to(self, num_dims: int) -> "ActiveDims":
-        """Bind the kernel to the number of its columns."""
+        """Return the kernel with hyper-parameters spread over its own columns, which must exist."""
         if max(self.dims) >= num_dims:
             raise ValueError(
-                f"ActiveDims: column {max(self.dims)} was asked for, but there are {num_dims} (counted from 0)."
+                f"ActiveDims: expected columns from 0 to {num_dims - 1}, as the input has {num_dims}; got {self.dims}."
             )
         return self._replaced({"inner": self.inner.bound_to(len(self.dims))})
 
     def standardised(self, scale: np.ndarray) -> "ActiveDims":
-        """Convert the kernel with the scales of its columns."""
+        """Return the kernel converted with the scales of its columns."""
         return self._replaced({"inner": self.inner.standardised(np.asarray(scale)[list(self.dims)])})
 
     def unstandardised(self, scale: np.ndarray) -> "ActiveDims":
-        """Convert the kernel back with the scales of its columns."""
+        """Return the kernel converted back with the scales of its columns."""
         return self._replaced({"inner": self.inner.unstandardised(np.asarray(scale)[list(self.dims)])})
 
     def __repr__(self) -> str:
@@ -153,31 +153,31 @@ class ActiveDims(Kernel):
 
 
 class Custom(Kernel):
-    """Any function k(A, B) -> matrix, with no hyper-parameters of its own and no random features."""
+    """A kernel from any function k(A, B) -> matrix, without hyper-parameters and random features."""
 
     function: Callable[[Leaf, Leaf], Array] = eqx.field(static=True)
 
     def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
-        """Return the function's matrix."""
+        """Return the matrix that the function returns."""
         return self.function(a, b)
 
     def diagonal(self, a: Float[Leaf, "N D"]) -> Float[Array, " N"]:
-        """Return the function, a point at a time."""
+        """Return the function at each point."""
         return jax.vmap(lambda row: self.function(row[None], row[None])[0, 0])(a)
 
     def num_normals(self, num_dims: int) -> int:
-        """A custom kernel has no features."""
+        """Raise an error, because a custom kernel has no features."""
         raise ValueError(
             "Custom: a kernel given as a function has no random features, so conditional='pathwise' cannot use "
-            "it; take conditional='diag', 'fitc' or 'full'."
+            "it. Use conditional='diag', 'fitc' or 'full' instead."
         )
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
-        """A custom kernel has no features."""
+        """Raise an error, because a custom kernel has no features."""
         self.num_normals(a.shape[1])
         raise AssertionError("unreachable")
 
 
 def _in_brackets(kernel: Kernel, *kinds: type[Kernel]) -> str:
-    """Return how a kernel is shown inside another; without brackets, kernels of these kinds would read differently."""
+    """Return how a kernel is shown inside another: in brackets if it is one of these kinds."""
     return f"({kernel!r})" if isinstance(kernel, kinds) else repr(kernel)

@@ -1,4 +1,4 @@
-"""The constant kernel: the same value everywhere. As an input kernel it gives back the global model."""
+"""The constant kernel has the same value everywhere. As an input kernel it gives the global model."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -26,6 +26,6 @@ class Constant(HyperKernel):
         return 1
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
-        """Return a random sign times the root of the value: zero-mean, with exactly this square."""
+        """Return a random sign times sqrt(value), which has zero mean and exactly this square."""
         sign = jnp.where(normals[0] >= 0, 1, -1).astype(a.dtype)
         return jnp.broadcast_to(jnp.sqrt(self.value) * sign, (a.shape[0], normals.shape[1]))

@@ -1,8 +1,8 @@
 """Hyper-parameters of kernels: each is declared once, and everything else follows from the declaration.
 
-A class says `alpha: Hyper = hyper(1.0)`. It then has a leaf `log_alpha`, which training moves freely, a property
-`alpha` with the natural value, and an argument `alpha` of its constructor, which is checked. `fixed`, `bounds`, the
-conversion of units, `repr`, `get_params` and `set_params` know it as well (`metaprior.kernels.hyper_kernel`).
+A class declares `alpha: Hyper = hyper(1.0)`. It then has an unconstrained leaf `log_alpha`, which training changes, a
+property `alpha` with the natural value, and a checked argument `alpha` of its constructor. `fixed`, `bounds`, the
+conversion of units, `repr`, `get_params` and `set_params` work with it too (`metaprior.kernels.hyper_kernel`).
 """
 
 import inspect
@@ -24,13 +24,13 @@ T = TypeVar("T", contravariant=True)
 Values = float | int | Sequence[float] | np.ndarray
 #: One end of a hyper-parameter's bounds: a number, or one per dimension.
 End = float | tuple[float, ...]
-#: Bounds as the constructor takes them.
+#: Bounds in the form that the constructor takes.
 BoundsByName = Mapping[str, tuple[Any, Any]] | None
 
 if TYPE_CHECKING:
 
     class Converted(Generic[S, T]):
-        """A field that the constructor takes as a T and that reads as an S: type checkers see both."""
+        """For type checkers: a field that the constructor takes as a T and that is read as an S."""
 
         def __get__(self, instance: object, owner: type) -> S: ...  # noqa: D105
         def __set__(self, instance: object, value: T) -> None: ...  # noqa: D105
@@ -45,9 +45,9 @@ else:
 
 
 class Log(NamedTuple):
-    """The logarithm of a value, None where that is not known; constructors take it as it is to copy a kernel.
+    """The logarithm of a value, or None if it is not known; constructors accept it unchanged, to copy a kernel.
 
-    It is `unset` where nobody gave the value and it stands at its `start`, in standardised units.
+    `unset` means that the user gave no value, so it has its `start`, in standardised units.
     """
 
     leaf: Leaf | None
@@ -55,7 +55,7 @@ class Log(NamedTuple):
 
 
 class Declaration(NamedTuple):
-    """What is declared of a hyper-parameter; see `hyper`."""
+    """The declaration of a hyper-parameter; see `hyper`."""
 
     default: Any
     per_dimension: bool
@@ -92,8 +92,8 @@ class Declaration(NamedTuple):
             leaf = kernel.leaf(name)
             if leaf is None:
                 raise ValueError(
-                    f"{type(kernel).__name__}: the {name} is not known yet; give `{name}=`, or fit through an "
-                    "estimator, which finds a start in the data."
+                    f"{type(kernel).__name__}: the {name} is not known yet. Give `{name}=`, or fit an estimator, which "
+                    "finds a starting value in the data."
                 )
             return jnp.exp(leaf)
 
@@ -101,7 +101,7 @@ class Declaration(NamedTuple):
 
 
 def argument(name: str, default: Any, annotation: Any) -> inspect.Parameter:
-    """Return an argument of a constructor, required where the default is MISSING."""
+    """Return an argument of a constructor; it is required if the default is MISSING."""
     kind, none = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty
     return inspect.Parameter(name, kind, default=none if default is MISSING else default, annotation=annotation)
 
@@ -119,13 +119,13 @@ def hyper(
     Parameters
     ----------
     default : float or None, optional
-        The value where the user gives none; without a default the constructor requires one. None leaves the value to
-        `start` or, where there is no `start`, to the data.
+        The value if the user gives none; without a default the constructor requires one. None means that the value
+        is `start` or, if there is no `start`, comes from the data.
     per_dimension : bool, default=False
         Whether there may be one value per input dimension.
     unit : int, default=0
-        The power of the inputs' unit in the value's own: 1 for a length, -2 for the variance of a slope, 0 for a pure
-        number. Values with a unit are converted when the inputs are standardised.
+        The power of the unit of the inputs in the unit of the value: 1 for a length, -2 for the variance of a slope, 0
+        for a pure number. Values with a unit are converted when the inputs are standardised.
     start : float, optional
         With `default=None`: the value in standardised units.
     doc : str, optional
@@ -169,7 +169,7 @@ def plain(values: np.ndarray) -> End:
 
 
 def natural(leaf: Any) -> Any:
-    """Return the natural value of a leaf as a number or a list of them; what is traced or no array stays such."""
+    """Return the natural value of a leaf as plain numbers, or of a traced leaf as a traced array; None stays None."""
     if isinstance(leaf, jax.core.Tracer):
         return jnp.exp(leaf)
     if not isinstance(leaf, np.ndarray | jax.Array):
@@ -179,7 +179,7 @@ def natural(leaf: Any) -> Any:
 
 
 def _shortest(leaf: np.floating) -> float:
-    """Return the number of fewest digits whose logarithm is the leaf, so that the constructor gives it back."""
+    """Return the number with the fewest digits whose logarithm is the leaf, so that the constructor reproduces it."""
     value = np.exp(np.float64(leaf))
     digits = [float(f"{value:.{count}g}") for count in range(1, 18)]
     with np.errstate(divide="ignore"):

@@ -1,4 +1,4 @@
-"""Kernels with hyper-parameters of their own: all that follows from declaring them (`metaprior.kernels.hyper`)."""
+"""Kernels with hyper-parameters: everything that follows from declaring them (`metaprior.kernels.hyper`)."""
 
 import dataclasses
 import inspect
@@ -33,32 +33,32 @@ H = TypeVar("H", bound="HyperKernel")
 class HyperKernel(Kernel):
     """A kernel with positive hyper-parameters, which its class declares by `name: Hyper = hyper(...)`.
 
-    A leaf `log_<name>` is what training moves, the property `<name>` is its natural value, and the constructor takes
-    natural values. A class may have other fields, such as a static setting or a kernel; the constructor takes them as
-    they are. It writes no `__init__` of its own.
+    Training changes the leaf `log_<name>`, the property `<name>` is its natural value, and the constructor takes
+    natural values. A class may have other fields, such as a static setting or a kernel, which the constructor takes
+    unchanged. It must not define `__init__`.
 
     Parameters
     ----------
     fixed : sequence of str, default=()
-        Names of hyper-parameters that training leaves alone.
+        Names of hyper-parameters that training does not change.
     bounds : dict, optional
-        For names of hyper-parameters, the lowest and the highest value, in the units of the data.
+        The lowest and highest value of hyper-parameters, by name and in the units of the data.
     """
 
     fixed: Names = eqx.field(static=True, kw_only=True, default=())
     bounds: Bounds = eqx.field(static=True, kw_only=True, default=())
-    #: Hyper-parameters that were not given and have a `start`: their leaves are in standardised units already.
+    #: Hyper-parameters that were not given and have a `start`; their leaves are already in standardised units.
     unset: tuple[str, ...] = eqx.field(static=True, init=False, default=())
 
-    #: What a class and its bases declare, and the arguments of the constructor but `fixed` and `bounds`.
+    #: The declarations of a class and its bases, and the arguments of the constructor except `fixed` and `bounds`.
     declared = dict[str, Declaration]()
     arguments = dict[str, inspect.Parameter]()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Turn declarations to leaves, properties and a constructor."""
+        """Turn the declarations into leaves, properties and a constructor."""
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
-            raise TypeError(f"{cls.__name__}: the constructor follows from the declared fields; leave out `__init__`.")
+            raise TypeError(f"{cls.__name__}: the constructor follows from the declared fields; remove `__init__`.")
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Declaration)}
         annotations = inspect.get_annotations(cls)
         annotations |= {name: Hyper for name in own if name not in annotations}
@@ -72,7 +72,7 @@ class HyperKernel(Kernel):
             setattr(cls, name, attribute)
 
     def _fill(self, values: Mapping[str, Any]) -> None:
-        """Check what the constructor was given and set the fields."""
+        """Check the arguments of the constructor and set the fields."""
         kernel, fields = type(self).__name__, dict(values)
         logs = {name: declaration.log(kernel, name, fields.pop(name)) for name, declaration in self.declared.items()}
         fields |= {f"log_{name}": log.leaf for name, log in logs.items()}
@@ -87,21 +87,21 @@ class HyperKernel(Kernel):
         return tuple(self.declared)
 
     def leaf(self, name: str) -> Leaf | None:
-        """Return the logarithm of a hyper-parameter; None where it is not known yet."""
+        """Return the logarithm of a hyper-parameter, or None if it is not known yet."""
         return getattr(self, f"log_{name}")
 
     def with_leaves(self: H, leaves: Mapping[str, Leaf]) -> H:
-        """Return a copy with the logarithms of some hyper-parameters replaced; what is not known yet stays so."""
+        """Return a copy with the logarithms of some hyper-parameters replaced, except those not known yet."""
         known = {name: leaf for name, leaf in leaves.items() if self.leaf(name) is not None}
         return self._replaced({name: self._log(name, leaf) for name, leaf in known.items()}) if known else self
 
     def release_times(self: H) -> H:
-        """Return 0 for every hyper-parameter; inf where it is fixed."""
+        """Return 0 for every hyper-parameter, or inf if it is fixed."""
         times = {name: np.asarray(np.inf if name in self.fixed else 0.0, np.float32) for name in self.hypers()}
         return super().release_times().with_leaves(times)
 
     def projected(self: H) -> H:
-        """Clip the bounded leaves."""
+        """Return the kernel with bounded leaves clipped."""
         clipped = {
             name: jnp.clip(leaf, np.log(low), np.log(high))
             for name, low, high in self.bounds
@@ -110,22 +110,22 @@ class HyperKernel(Kernel):
         return super().projected().with_leaves(clipped)
 
     def bound_to(self: H, num_dims: int) -> H:
-        """Spread single values over the dimensions; check the length of vectors."""
+        """Return the kernel with single values spread over the dimensions; the length of vectors is checked."""
         names = [name for name, declaration in self.declared.items() if declaration.per_dimension]
         known = {name: leaf for name in names if (leaf := self.leaf(name)) is not None}
         spread = {name: self._spread(name, leaf, num_dims) for name, leaf in known.items()}
         return super().bound_to(num_dims).with_leaves(spread)
 
     def standardised(self: H, scale: np.ndarray) -> H:
-        """Convert values and bounds that have a unit; what was not given is in standardised units already."""
+        """Return the kernel with units converted; values that were not given are in standardised units already."""
         return super().standardised(scale)._converted(-np.log(scale), self.unset)
 
     def unstandardised(self: H, scale: np.ndarray) -> H:
-        """Convert values and bounds that have a unit, given or not; none is unset after that."""
+        """Return the kernel with units converted back, for values given or not; then no value is unset."""
         return super().unstandardised(scale)._converted(np.log(scale), ())
 
     def _converted(self: H, log_factor: np.ndarray, unset: Sequence[str]) -> H:
-        """Return the kernel with lengths times exp(log_factor), save the values that stay unset."""
+        """Return the kernel with lengths times exp(log_factor), except values that stay unset."""
         powers = {
             name: declaration.unit * log_factor for name, declaration in self.declared.items() if declaration.unit
         }
@@ -142,10 +142,10 @@ class HyperKernel(Kernel):
     def _spread(self, name: str, leaf: Leaf, num_dims: int) -> Leaf:
         if np.ndim(leaf) == 1 and np.shape(leaf)[0] not in (1, num_dims):
             raise ValueError(
-                f"{type(self).__name__}: {name} has {np.shape(leaf)[0]} values but acts on {num_dims} dimensions; "
-                f"give one value, or {num_dims} of them."
+                f"{type(self).__name__}: expected {name} to be one value, or one per dimension ({num_dims}); got "
+                f"{np.shape(leaf)[0]} values."
             )
-        if isinstance(leaf, jax.Array):  # perhaps traced
+        if isinstance(leaf, jax.Array):  # may be traced
             return jnp.broadcast_to(leaf, (num_dims,))
         return np.broadcast_to(np.asarray(leaf), (num_dims,)).copy()
 
@@ -153,7 +153,7 @@ class HyperKernel(Kernel):
         return Log(leaf if leaf is None else _as_leaf(leaf), name in self.unset)
 
     def _replaced(self: H, changes: Mapping[str, Any]) -> H:
-        """Return a copy; leaves that do not change are taken over to the last bit."""
+        """Return a copy with changes; all other leaves are exactly the same."""
         settings = {name: getattr(self, name) for name in self.arguments if name not in self.declared}
         logs = {name: self._log(name, self.leaf(name)) for name in self.declared}
         return type(self)(**{**settings, **logs, "fixed": self.fixed, "bounds": self._bounds_by_name(), **changes})
@@ -163,7 +163,7 @@ class HyperKernel(Kernel):
         return {**own, "fixed": self.fixed, "bounds": self._bounds_by_name()}
 
     def _value(self, name: str) -> Any:
-        """Return a natural value as the constructor takes it: None where it is not known, or not set."""
+        """Return a natural value in the form that the constructor takes: None if it is not known or not set."""
         value = natural(self.leaf(name))
         is_plain = isinstance(value, float | list)
         is_start = name in self.unset and is_plain and set(np.ravel(value)) == {self.declared[name].start}
@@ -173,7 +173,7 @@ class HyperKernel(Kernel):
         return {name: (low, high) for name, low, high in self.bounds} or None
 
     def __repr__(self) -> str:
-        """Show the constructor's call that makes the kernel, natural values as plain numbers."""
+        """Show the call of the constructor, with natural values as plain numbers."""
         shown = {name: value for name, value in self._parameters().items() if value is not None}
         if not self.fixed:
             del shown["fixed"]
@@ -181,7 +181,7 @@ class HyperKernel(Kernel):
 
 
 def _arguments(namespace: Mapping[str, Any], annotations: Mapping[str, Any]) -> dict[str, inspect.Parameter]:
-    """Return the constructor's arguments for the fields that a class declares in its body."""
+    """Return the arguments of the constructor for the fields that a class declares in its body."""
     found = {}
     for name, annotation in annotations.items():
         value = namespace.get(name, dataclasses.MISSING)
@@ -193,7 +193,7 @@ def _arguments(namespace: Mapping[str, Any], annotations: Mapping[str, Any]) -> 
 
 
 def _constructor(cls: type[HyperKernel]) -> Callable[..., None]:
-    """Return an `__init__` whose signature has every argument by name."""
+    """Return an `__init__` whose signature names every argument."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     signature = inspect.Signature(
         [
@@ -225,5 +225,5 @@ def _times(end: End, factor: np.ndarray | float) -> End:
 
 
 def _as_leaf(value: Any) -> Leaf:
-    """Return an array as it is, a number as an array."""
+    """Return a JAX array unchanged, anything else as a NumPy array."""
     return value if isinstance(value, jax.Array) else np.asarray(value)

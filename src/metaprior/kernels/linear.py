@@ -1,4 +1,4 @@
-"""The linear kernel: sum_d variance_d x_d x'_d. Straight lines through the origin."""
+"""The linear kernel: sum_d variance_d x_d x'_d. Its functions are straight lines through the origin."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -11,7 +11,7 @@ from metaprior.types import Leaf
 class Linear(HyperKernel):
     """sum_d variance_d x_d x'_d; add a `Constant` for an offset.
 
-    `variance=None` means 1 in (standardised) units of the inputs; a given value is in the units of the data.
+    `variance=None` means 1 in the units of the standardised inputs; a given value is in the units of the data.
     """
 
     variance: Hyper = hyper(
@@ -27,7 +27,7 @@ class Linear(HyperKernel):
         return jnp.sum(self.variance * a * a, axis=1)
 
     def num_normals(self, num_dims: int) -> int:
-        """Return one slope per dimension."""
+        """Return one normal per dimension, for its slope."""
         return num_dims
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:

@@ -1,6 +1,6 @@
-"""The Matern family at 1/2, 3/2 and 5/2: functions with 0, 1 and 2 derivatives.
+"""The Matern kernels with nu = 1/2, 3/2 and 5/2, whose functions have 0, 1 and 2 derivatives.
 
-Their spectral density is a multivariate Student t with 2 nu degrees of freedom: a normal frequency divided by
+Their spectral density is a multivariate Student t with 2 nu degrees of freedom. A frequency is a normal divided by
 sqrt(chi^2 / 2 nu), and the chi^2 is a sum of 1, 3 or 5 squared normals.
 """
 
@@ -59,6 +59,6 @@ class Matern52(_Matern):
 
 
 def _root(r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    # sqrt has no derivative at 0. No branch by r2 > 0: a compiler may compute r2 twice, once with fused products, and
-    # where one is 0 and the other is not, the two halves of a branch disagree
+    # The derivative of sqrt is infinite at 0. Branching on r2 > 0 is not safe: a compiler may compute r2 twice, once
+    # with fused products, and if only one of them is 0 the two halves of the branch disagree.
     return jnp.sqrt(jnp.maximum(r2, jnp.finfo(r2.dtype).eps ** 2))

@@ -1,8 +1,8 @@
 """The periodic kernel: an RBF on the circle (sin, cos)(2 pi x / period), one circle per dimension.
 
-exp(-2 sin^2(pi d / p) / l^2), and |u - u'|^2 = 4 sin^2(pi d / p) for the points u on the circle, so the random
-features are those of the RBF there. The likelihood is multi-modal in the period: it starts from the spectrum
-of the data when none is given.
+The kernel is exp(-2 sin^2(pi d / p) / l^2), and |u - u'|^2 = 4 sin^2(pi d / p) for the points u on the circle, so its
+random features are those of the RBF there. The likelihood has many modes in the period. If no period is given, the
+estimator finds a start in the spectrum of the data.
 """
 
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from metaprior.types import Leaf
 class Periodic(HyperKernel):
     """exp(-2 sum_d sin^2(pi (x_d - x'_d) / period_d) / lengthscale_d^2).
 
-    `period=None` asks the estimator to find it in the data. The lengthscale has no unit: it is on the circle.
+    With `period=None` the estimator finds a start in the data. The lengthscale has no unit: it is on the circle.
     """
 
     period: Hyper = hyper(
@@ -35,7 +35,7 @@ class Periodic(HyperKernel):
         return cosine(jnp.concatenate([angle, angle - np.pi / 2], axis=1))
 
     def _on_circle(self) -> RBF:
-        """Return the RBF over the circles: the cosine and the sine of a dimension share its lengthscale."""
+        """Return the RBF over the circles; the cosine and the sine of a dimension have the same lengthscale."""
         lengthscale = jnp.atleast_1d(jnp.asarray(self.leaf("lengthscale")))
         return RBF().with_leaves({"lengthscale": jnp.concatenate([lengthscale, lengthscale])})
 
@@ -54,7 +54,7 @@ class Periodic(HyperKernel):
         return 2 * num_dims + 1
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
-        """Return the RBF's features on the circles."""
+        """Return the features of the RBF on the circles."""
         kernel = self.bound_to(a.shape[1])
         return kernel._on_circle().features(kernel.circle(a), normals)
 
@@ -63,5 +63,5 @@ class Periodic(HyperKernel):
         return self.leaf("period") is None
 
     def with_periods(self, periods: np.ndarray) -> "Periodic":
-        """Return the kernel with these periods where none was given."""
+        """Return the kernel with these periods if none was given."""
         return self._replaced({"period": periods}) if self.unknown_periods() else self

@@ -1,4 +1,4 @@
-"""The exponentiated quadratic: exp(-r^2 / 2). Smooth functions; over a weight code it is the paper's k_w."""
+"""The exponentiated quadratic kernel, exp(-r^2 / 2), for smooth functions. Over weight codes it is the paper's k_w."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -7,7 +7,7 @@ from metaprior.kernels.stationary import Stationary
 
 
 class RBF(Stationary):
-    """exp(-r^2 / 2), r the distance in lengthscales."""
+    """exp(-r^2 / 2), where r is the distance in lengthscales."""
 
     def of_squared_distance(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
         """Return exp(-r^2 / 2)."""

@@ -1,4 +1,4 @@
-"""What the kernels of a scaled distance share: k(x, x') = h(|(x - x') / lengthscale|), and their spectral features."""
+"""Kernels of a scaled distance, k(x, x') = h(|(x - x') / lengthscale|), and their spectral features."""
 
 import abc
 from typing import TypeVar
@@ -12,11 +12,11 @@ from metaprior.kernels.hyper_kernel import HyperKernel
 from metaprior.numerics import cosine
 from metaprior.types import Leaf
 
-#: Dimensions up to which distances are taken by differences; beyond, one product of matrices is much quicker.
+#: With at most so many dimensions distances are computed from differences; with more, a matrix product is much faster.
 FEW_DIMS = 16
-#: Pairs of points from which on the product is quicker for any number of dimensions (measured, with the gradient). In
-#: float32 it is not taken for that: of 500 points that lie many lengthscales apart its rounding makes a matrix that is
-#: no covariance.
+#: From so many pairs of points the product is faster for any number of dimensions (measured with the gradient). In few
+#: dimensions it is not used in float32: for 500 points many lengthscales apart, its rounding errors give a matrix that
+#: is not a covariance.
 MANY_PAIRS = 10_000
 
 
@@ -26,8 +26,8 @@ S = TypeVar("S", bound="Stationary")
 class Stationary(HyperKernel):
     """A kernel of the distance scaled by one lengthscale per dimension (ARD), with unit variance.
 
-    `lengthscale=None` means one unit of the (standardised) inputs, less where it is the whole input kernel of a network
-    (`metaprior.estimators.data_kernel`); a given value is in the units of the data.
+    `lengthscale=None` means one unit of the standardised inputs, or less if the kernel is the whole input kernel of a
+    network (`metaprior.estimators.data_kernel`). A given value is in the units of the data.
     """
 
     lengthscale: Hyper = hyper(
@@ -43,12 +43,12 @@ class Stationary(HyperKernel):
         """Return the kernel at a squared scaled distance."""
 
     def spectral_scale(self, normals: Float[Leaf, "R F"]) -> tuple[Float[Array, " F"], Float[Array, " F"]]:
-        """Return (spread of the frequencies, weight of the feature): the kernel as a scale mixture of RBFs."""
+        """Return the spread of the frequencies and the weight of the feature, if the kernel is a mixture of RBFs."""
         ones = jnp.ones(normals.shape[1], normals.dtype)
         return ones, ones
 
     def num_mixture_normals(self) -> int:
-        """Return how many normals `spectral_scale` takes."""
+        """Return how many normals `spectral_scale` needs."""
         return 0
 
     def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
@@ -60,20 +60,20 @@ class Stationary(HyperKernel):
         return jnp.ones(a.shape[0], a.dtype)
 
     def num_normals(self, num_dims: int) -> int:
-        """Return the count of the frequencies, a phase and the mixture's own normals."""
+        """Return the count for the frequencies, the phase and the mixture."""
         return num_dims + 1 + self.num_mixture_normals()
 
     def features(self, a: Float[Leaf, "N D"], normals: Float[Leaf, "R F"]) -> Float[Array, "N F"]:
-        """Return sqrt(2) cos(w . x + phase), w from the spectral density."""
+        """Return sqrt(2) cos(w . x + phase), with w drawn from the spectral density."""
         num_dims = a.shape[1]
         spread, weight = self.spectral_scale(normals[num_dims + 1 :])
         frequencies = normals[:num_dims] * spread / self.lengthscale.reshape(-1, 1)
-        # a normal times a full turn is uniform on the circle to 3e-9
+        # A normal times a full turn is uniform on the circle, to within 3e-9.
         phase = 2 * np.pi * normals[num_dims]
         return jnp.sqrt(2 * weight) * cosine(a @ frequencies + phase)
 
     def starting_at(self: S, lengthscale: float) -> S:
-        """Return the kernel with a lengthscale (standardised) where none was given and it is to be learned."""
+        """Return the kernel with this lengthscale, in standardised units, if none was given and it is learned."""
         if "lengthscale" not in self.unset or "lengthscale" in self.fixed:
             return self
         return self.with_leaves(
@@ -84,16 +84,16 @@ class Stationary(HyperKernel):
 def squared_distance(
     a: Float[Leaf, "N D"], b: Float[Leaf, "M D"], lengthscale: Float[Leaf, "*d"]
 ) -> Float[Array, "N M"]:
-    """Return |(a_n - b_m) / lengthscale|^2: by differences in few dimensions, by the expansion of the square in many.
+    """Return |(a_n - b_m) / lengthscale|^2, from differences in few dimensions and by expanding the square in many.
 
-    Points that coincide have distance 0 whatever the lengthscale: differences are taken before they are scaled (a
-    compiler may fuse a * scale - b * scale to something that is not 0), and of the expansion what lies below its own
-    rounding is taken for 0.
+    Equal points have distance 0 for any lengthscale. For this, differences are taken before they are scaled (a compiler
+    may fuse a * scale - b * scale into something that is not 0), and values of the expansion below its rounding error
+    are replaced by 0.
     """
     scale = jnp.broadcast_to(1 / lengthscale, (a.shape[1],))
     by_differences = a.shape[0] * b.shape[0] < MANY_PAIRS or scale.dtype == jnp.float32
     if a.shape[1] <= FEW_DIMS and by_differences:
-        # the dimensions first: rows of the result are then computed side by side, and one dimension compiles as many do
+        # The axis of dimensions is first: the sum is vectorised over rows, and one dimension compiles as many do.
         return jnp.sum(((a.T[:, :, None] - b.T[:, None, :]) * scale[:, None, None]) ** 2, axis=0)
     a, b = a * scale, b * scale
     norms = jnp.sum(a * a, 1)[:, None] + jnp.sum(b * b, 1)[None, :]

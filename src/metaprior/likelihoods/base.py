@@ -1,9 +1,9 @@
-"""What a likelihood is: p(y | f), with its moments, its distribution function and its quadrature nodes.
+"""The interface of a likelihood: p(y | f), with its moments, its distribution function and its quadrature nodes.
 
-f has one column per function of the network; y one column per output (class labels are whole numbers in one column).
-Everything a prediction needs follows: moments by mixing draws, quantiles by inverting the mixed distribution
-function, entropies by nodes y_r with weights w_r such that E[g(y) | f] = sum_r w_r g(y_r). Where nodes are few for
-the dimension, every draw of f turns them by another amount: their mean over draws is that of one fine lattice.
+f has one column per function of the network, and y one column per output (class labels are whole numbers in one
+column). Everything a prediction needs follows from these: moments by averaging over draws, quantiles by inverting the
+averaged distribution function, and entropies by nodes y_r with weights w_r such that E[g(y) | f] = sum_r w_r g(y_r).
+If the nodes are few for the dimension, each draw of f shifts them differently; all draws together form a fine lattice.
 """
 
 import abc
@@ -18,9 +18,9 @@ from metaprior.numerics import small_cholesky
 from metaprior.types import Leaf
 
 NUM_NODES = 16
-#: Values of a mixture that its ranked probability score compares, at least: so many of all draws, so many of each.
+#: The least number of values from which the ranked probability score of a mixture is computed: in all, and per draw.
 NUM_VALUES, NUM_VALUES_A_DRAW = 4096, 64
-#: Nodes of the expectation over one Gaussian function, and draws of several.
+#: The number of nodes for the expectation over one Gaussian function, and of draws for several functions.
 NUM_EXPECTATION_NODES, NUM_EXPECTATION_DRAWS = 32, 4
 GOLDEN = (np.sqrt(5) - 1) / 2
 
@@ -30,7 +30,7 @@ class Likelihood(eqx.Module):
 
     @abc.abstractmethod
     def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*c P"]) -> Float[Array, "*d"]:
-        """Return log p(y | f), summed over outputs; y may lack leading axes that f has."""
+        """Return log p(y | f), summed over outputs; y may have fewer leading axes than f."""
 
     @abc.abstractmethod
     def mean(self, f: Float[Array, "*b K"]) -> Float[Array, "*b P"]:
@@ -44,7 +44,7 @@ class Likelihood(eqx.Module):
     def nodes(
         self, f: Float[Array, "*b K"], turn: Leaf | float = 0.0
     ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
-        """Return nodes and weights of the expectation over y given f; `turn` is the number of the draw of f."""
+        """Return nodes and weights for the expectation over y given f; `turn` is the number of the draw of f."""
 
     def expected_log_prob(
         self,
@@ -67,20 +67,20 @@ class Likelihood(eqx.Module):
         return jnp.mean(self.log_prob(f, wide), axis=1)
 
     def num_expectation_normals(self, num_functions: int) -> int:
-        """Return how many normals `expected_log_prob` takes for every row."""
+        """Return how many normals `expected_log_prob` needs for every row."""
         return 0 if num_functions == 1 else NUM_EXPECTATION_DRAWS * num_functions
 
     def functions_at(self, y: np.ndarray, num_functions: int) -> np.ndarray:
-        """Return roughly where the functions stand for observed y, [N, K]: a start for pseudo-observations."""
+        """Return approximate values of the functions for observed y, [N, K], as a start for pseudo-observations."""
         return np.zeros((len(y), num_functions))
 
     def num_functions(self, num_outputs: int) -> int:
-        """Return how many functions of the network the outputs take."""
+        """Return how many functions of the network are needed for so many outputs."""
         return num_outputs
 
     @property
     def has_like_functions(self) -> bool:
-        """Whether the functions mean the same, as those of classes do: a row then tells as much of each."""
+        """Whether all functions have the same meaning, as those of classes do, so that a row informs them equally."""
         return False
 
     @property
@@ -89,42 +89,42 @@ class Likelihood(eqx.Module):
         return False
 
     def log_prior(self) -> Float[Array, ""]:
-        """Return the log prior density of what is learned (its unconstrained form), for samplers; 0 if nothing is."""
+        """Return the log prior density of the learned leaves, for samplers; 0 if there are none."""
         return jnp.zeros(())
 
     def release_times(self) -> "Likelihood":
-        """Return a tree like the likelihood: the part of training each leaf is held for; inf if fixed."""
+        """Return a tree like the likelihood: the fraction of training for which each leaf is held; inf if fixed."""
         return self
 
 
 class OutputLikelihood(Likelihood):
-    """A likelihood with one distribution function, and as a rule one function, per output."""
+    """A likelihood with one distribution function and, in general, one function of the network per output."""
 
     def num_outputs(self, f: Float[Array, "*b K"]) -> int:
-        """Return how many outputs the functions make."""
+        """Return how many outputs these functions describe."""
         return f.shape[-1]
 
     @abc.abstractmethod
     def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
-        """Return P(Y <= y | f), one output at a time."""
+        """Return P(Y <= y | f) for each output."""
 
     @abc.abstractmethod
     def from_uniform(self, f: Float[Array, "*b K"], u: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
         """Return the quantile of Y given f at u."""
 
     def attained(self, y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:
-        """Return the value of Y at which an inverted distribution function is attained: y itself if continuous."""
+        """Return the possible value of Y at the result of an inversion: y itself if the distribution is continuous."""
         return y
 
     def quick_quantile(self, f: Float[Array, "*b K"], u: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
-        """Return the quantile of Y given f at u, or, where that is dear, a value within a fraction of its spread."""
+        """Return the quantile of Y given f at u; if that is expensive, a value within a fraction of the spread of Y."""
         return self.from_uniform(f, u)
 
     def mixture_crps(self, f: Float[Array, "S B K"], y: Float[Array, "B K"]) -> Float[Array, "B K"]:
-        """Return E|Y - y| - E|Y - Y'| / 2 for the mixture over draws, along which the numbers here have an axis, too.
+        """Return E|Y - y| - E|Y - Y'| / 2 for the mixture over draws; the leaves must have an axis of draws, too.
 
-        The expectations are means over quantiles of every draw at evenly spread probabilities, between which those
-        of different draws lie. With sorted values v_1 <= ... <= v_n, E|Y - Y'| / 2 = sum_i (2i - n - 1) v_i / n^2.
+        The expectations are means over quantiles of every draw at evenly spaced probabilities, which are shifted from
+        draw to draw. With sorted values v_1 <= ... <= v_n, E|Y - Y'| / 2 = sum_i (2i - n - 1) v_i / n^2.
         """
         num_draws, num_rows, num_outputs = f.shape
         u = jnp.asarray(_probabilities(num_draws), f.dtype)[:, :, None, None]
@@ -138,7 +138,7 @@ class OutputLikelihood(Likelihood):
     def nodes(
         self, f: Float[Array, "*b K"], turn: Leaf | float = 0.0
     ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
-        """Return quantiles at evenly spread probabilities, turned round the unit cube, with equal weights."""
+        """Return quantiles at evenly spaced probabilities, shifted modulo the unit cube, with equal weights."""
         num_outputs = f.shape[-1]
         shift = turn * np.sqrt([_prime(num_outputs - 1 + k) for k in range(num_outputs)])
         u = jnp.clip((jnp.asarray(_spread(num_outputs), f.dtype) + shift) % 1, 1e-9, 1 - 1e-9)
@@ -148,7 +148,7 @@ class OutputLikelihood(Likelihood):
 
 
 def _spread(num_outputs: int) -> np.ndarray:
-    """Return evenly spread points of the unit cube: midpoints in one dimension, a Kronecker lattice in more."""
+    """Return evenly spaced points of the unit cube: midpoints in one dimension, a Kronecker lattice in more."""
     steps = np.arange(NUM_NODES)
     midpoints = (steps + 0.5) / NUM_NODES
     ratios = np.sqrt([_prime(k) for k in range(num_outputs - 1)]) % 1
@@ -156,7 +156,7 @@ def _spread(num_outputs: int) -> np.ndarray:
 
 
 def _probabilities(num_draws: int) -> np.ndarray:
-    """Return probabilities for every draw, [S, R]: evenly spread, each draw's shifted by another part of a step."""
+    """Return evenly spaced probabilities for every draw, [S, R]; each draw is shifted by a different part of a step."""
     num = max(NUM_VALUES_A_DRAW, -(-NUM_VALUES // num_draws))
     shift = (0.5 + GOLDEN * np.arange(num_draws)) % 1
     return (np.arange(num) + shift[:, None]) / num

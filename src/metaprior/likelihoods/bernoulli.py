@@ -1,4 +1,4 @@
-"""The Bernoulli likelihood: P(y = 1 | f) = sigmoid(f). One function for two classes."""
+"""The Bernoulli likelihood: P(y = 1 | f) = sigmoid(f), with one function for two classes."""
 
 import jax
 import jax.numpy as jnp
@@ -9,10 +9,10 @@ from metaprior.likelihoods.categorical import Categorical
 
 
 class Bernoulli(Categorical):
-    """Two classes by one function: the softmax of (0, f)."""
+    """Two classes with one function: the probabilities are the softmax of (0, f)."""
 
     def log_probabilities(self, f: Float[Array, "*b K"]) -> Float[Array, "*b C"]:
-        """Return log (1 - p), log p."""
+        """Return log(1 - p) and log p."""
         return jnp.concatenate([jax.nn.log_sigmoid(-f), jax.nn.log_sigmoid(f)], axis=-1)
 
     def functions_at(self, y: np.ndarray, num_functions: int) -> np.ndarray:

@@ -26,17 +26,17 @@ class Categorical(Likelihood):
         return jnp.exp(self.log_probabilities(f))
 
     def variance(self, f: Float[Array, "*b K"]) -> Float[Array, "*b P"]:
-        """Return p (1 - p), one class at a time."""
+        """Return p (1 - p) for each class."""
         p = self.mean(f)
         return p * (1 - p)
 
     @property
     def has_like_functions(self) -> bool:
-        """One for every class."""
+        """True: there is one function for every class."""
         return True
 
     def functions_at(self, y: np.ndarray, num_functions: int) -> np.ndarray:
-        """Return 3 for the class that was seen, less the mean over classes."""
+        """Return 3 for the observed class and 0 for the others, minus the mean over classes."""
         seen = np.eye(num_functions)[y[:, 0].astype(int)]
         return 3 * (seen - 1 / num_functions)
 

@@ -9,8 +9,8 @@ from jaxtyping import Array, Float
 from metaprior.likelihoods.base import OutputLikelihood
 from metaprior.types import Leaf
 
-#: The part of training for which a learned noise level is held at its (small) start: the bounds of mean-field networks
-#: and of the global MetaGP prefer to explain few data as noise.
+#: The fraction of training for which a learned noise level is held at its small starting value. Without this,
+#: mean-field networks and the global MetaGP tend to explain small data sets as noise.
 NOISE_HOLD = 0.8
 
 
@@ -23,7 +23,7 @@ class Gaussian(OutputLikelihood):
 
     @property
     def noise(self) -> Float[Array, "*s K"]:
-        """The standard deviation of every output."""
+        """The standard deviation of the noise of every output."""
         return jnp.exp(self.log_noise)
 
     @property
@@ -54,7 +54,7 @@ class Gaussian(OutputLikelihood):
     def nodes(
         self, f: Float[Array, "*b K"], turn: Leaf | float = 0.0
     ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
-        """Return Gauss-Hermite nodes for one output, the lattice for several."""
+        """Return Gauss-Hermite nodes for one output, or the lattice of the base class for several."""
         if f.shape[-1] > 1:
             return super().nodes(f, turn)
         points, weights = np.polynomial.hermite_e.hermegauss(8)
@@ -74,7 +74,7 @@ class Gaussian(OutputLikelihood):
         return self.log_prob(mean, y) - 0.5 * jnp.sum(variance / self.noise**2, axis=-1)
 
     def num_expectation_normals(self, num_functions: int) -> int:
-        """Return 0: it has a closed form."""
+        """Return 0, because the expectation has a closed form."""
         return 0
 
     def functions_at(self, y: np.ndarray, num_functions: int) -> np.ndarray:
@@ -82,14 +82,14 @@ class Gaussian(OutputLikelihood):
         return y
 
     def log_prior(self) -> Float[Array, ""]:
-        """Return the density of log noise under a half-normal noise of unit spread (targets are standardised)."""
+        """Return the log density of log noise for a half-normal noise of unit scale (targets are standardised)."""
         return half_normal_log_density(self.log_noise) if self.learned else jnp.zeros(())
 
     def release_times(self) -> "Gaussian":
-        """The noise is held small at first, so that the signal is not explained as noise."""
+        """Return the time for which the noise is held small, so that the signal is not explained as noise."""
         return eqx.tree_at(lambda g: g.log_noise, self, np.float32(self.hold if self.learned else np.inf))
 
 
 def half_normal_log_density(log_value: Float[Leaf, "*s"]) -> Float[Array, ""]:
-    """Return the log density of log(value), value half-normal with unit spread: -v^2 / 2 + log v + log(2 / pi) / 2."""
+    """Return the log density of log v for v half-normal with unit scale: -v^2 / 2 + log v + log(2 / pi) / 2."""
     return jnp.sum(-0.5 * jnp.exp(2 * log_value) + log_value + 0.5 * np.log(2 / np.pi))

@@ -1,7 +1,7 @@
-"""The Gaussian likelihood whose noise depends on the input: two functions per output, one of them the noise level.
+"""The Gaussian likelihood whose noise depends on the input: each output has a function f and a noise function g.
 
-noise(x)^2 = floor^2 + (level exp(gain g(x)))^2, with f and g of the same prior. The gain starts small and, like the
-level, is held at first: a network that may call everything noise learns no signal.
+noise(x)^2 = floor^2 + (level exp(gain g(x)))^2, where f and g have the same prior. The gain starts small and, like the
+level, is held at first, because a network that can explain everything as noise learns no signal.
 """
 
 import equinox as eqx
@@ -13,13 +13,13 @@ from metaprior.likelihoods.base import OutputLikelihood
 from metaprior.likelihoods.gaussian import NOISE_HOLD, Gaussian, half_normal_log_density
 from metaprior.types import Leaf
 
-#: The least noise, in standard deviations of the targets: those without any would make the density infinite.
+#: The smallest noise, in standard deviations of the targets. With targets free of noise the density would be unbounded.
 FLOOR = 0.01
 START_GAIN = 0.1
 
 
 class Heteroscedastic(OutputLikelihood):
-    """N(y; f, noise(g)^2): the network's functions are f of all outputs, then g of all outputs."""
+    """N(y; f, noise(g)^2). The functions of the network are the f of all outputs, followed by the g of all outputs."""
 
     log_noise: Float[Leaf, "*s K"]
     log_gain: Float[Leaf, "*s K"]
@@ -31,7 +31,7 @@ class Heteroscedastic(OutputLikelihood):
         return cls(log_noise, np.full_like(log_noise, np.log(START_GAIN)), hold)
 
     def num_functions(self, num_outputs: int) -> int:
-        """Return two for every output."""
+        """Return two functions for every output."""
         return 2 * num_outputs
 
     def num_outputs(self, f: Float[Array, "*b F"]) -> int:
@@ -39,7 +39,7 @@ class Heteroscedastic(OutputLikelihood):
         return f.shape[-1] // 2
 
     def _seen(self, f: Float[Array, "*b F"]) -> tuple[Gaussian, Float[Array, "*b K"]]:
-        """Return a Gaussian with every place's own noise, and the mean."""
+        """Return a Gaussian likelihood with the noise at every f, and the mean."""
         half = self.num_outputs(f)
         log_noise = self.log_noise + jnp.exp(self.log_gain) * f[..., half:]
         return Gaussian(0.5 * jnp.logaddexp(2 * log_noise, 2 * np.log(FLOOR))), f[..., :half]
@@ -50,7 +50,7 @@ class Heteroscedastic(OutputLikelihood):
         return True
 
     def log_prob(self, f: Float[Array, "*b F"], y: Float[Array, "*c P"]) -> Float[Array, "*d"]:
-        """Return the Gaussian's, summed."""
+        """Return the log density of the Gaussian, summed."""
         gaussian, mean = self._seen(f)
         return gaussian.log_prob(mean, y)
 
@@ -63,19 +63,19 @@ class Heteroscedastic(OutputLikelihood):
         return self._seen(f)[0].noise ** 2
 
     def cdf(self, f: Float[Array, "*b F"], y: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
-        """Return the Gaussian's."""
+        """Return the distribution function of the Gaussian."""
         gaussian, mean = self._seen(f)
         return gaussian.cdf(mean, y)
 
     def from_uniform(self, f: Float[Array, "*b F"], u: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
-        """Return the Gaussian's."""
+        """Return the quantile of the Gaussian."""
         gaussian, mean = self._seen(f)
         return gaussian.from_uniform(mean, u)
 
     def nodes(
         self, f: Float[Array, "*b F"], turn: Leaf | float = 0.0
     ) -> tuple[Float[Array, "R *b P"], Float[Array, "R *b"]]:
-        """Return the Gaussian's."""
+        """Return the nodes and weights of the Gaussian."""
         gaussian, mean = self._seen(f)
         return gaussian.nodes(mean, turn)
 
@@ -84,10 +84,10 @@ class Heteroscedastic(OutputLikelihood):
         return np.concatenate([y, np.zeros_like(y)], axis=1)
 
     def log_prior(self) -> Float[Array, ""]:
-        """Return the densities of a half-normal level and a half-normal gain, both of unit spread."""
+        """Return the log density of a half-normal level and a half-normal gain, both of unit scale."""
         return half_normal_log_density(self.log_noise) + half_normal_log_density(self.log_gain)
 
     def release_times(self) -> "Heteroscedastic":
-        """Level and gain are held at first."""
+        """Return the time for which the level and the gain are held."""
         hold = np.float32(self.hold)
         return eqx.tree_at(lambda h: (h.log_noise, h.log_gain), self, (hold, hold))

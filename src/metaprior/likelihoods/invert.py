@@ -15,7 +15,7 @@ def invert(
     low: Float[Array, "*s"],
     high: Float[Array, "*s"],
 ) -> Float[Array, "*s"]:
-    """Return y with cdf(y) = level between `low` and `high`, to the last bit that bisection reaches."""
+    """Return y with cdf(y) = level between `low` and `high`, by `NUM_HALVINGS` steps of bisection."""
 
     def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends

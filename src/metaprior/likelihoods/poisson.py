@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from metaprior.likelihoods.base import OutputLikelihood
 from metaprior.likelihoods.invert import invert
 
-#: Rate up to which a quick quantile sums probabilities; below it no count in use is larger than the other number.
+#: Up to this rate `quick_quantile` sums probabilities, and then a quantile is at most this count.
 SMALL_RATE, LARGEST_COUNT = 10.0, 48
 
 
@@ -41,7 +41,7 @@ class Poisson(OutputLikelihood):
         return self.attained(invert(lambda y: self.cdf(f, y), u, jnp.full_like(rate, -0.5), high))
 
     def quick_quantile(self, f: Float[Array, "*b K"], u: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
-        """Return the quantile, where the rate is above 10 by its Cornish-Fisher expansion: at most a few counts off."""
+        """Return the quantile; for rates above 10 by a Cornish-Fisher expansion, which is at most a few counts off."""
         f, u = jnp.broadcast_arrays(f, u)
         rate, z = jnp.exp(f), jax.scipy.stats.norm.ppf(u)
         expanded = jnp.maximum(jnp.ceil(rate + jnp.sqrt(rate) * z + (z * z - 1) / 6 - 0.5), 0)
@@ -52,12 +52,12 @@ class Poisson(OutputLikelihood):
         return np.log(y + 0.5)
 
     def attained(self, y: Float[Array, "*b K"]) -> Float[Array, "*b K"]:
-        """Return the whole number at the jump that bisection came near."""
+        """Return the count at the jump to which bisection has converged."""
         return jnp.ceil(y - 1e-6)
 
 
 def _summed_quantile(rate: Float[Array, "*s"], u: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """Return how many counts have P(Y <= count) < u, adding P(Y = k) = P(Y = k - 1) rate / k."""
+    """Return how many counts have P(Y <= count) < u, by summing P(Y = k) = P(Y = k - 1) rate / k."""
 
     def add(k: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         count, term, total = state

@@ -1,4 +1,4 @@
-"""The Student-t likelihood: y = f + heavy-tailed noise. Outliers pull less."""
+"""The Student-t likelihood: y = f + heavy-tailed noise, so that outliers have less influence."""
 
 import equinox as eqx
 import jax
@@ -13,7 +13,7 @@ from metaprior.types import Leaf
 
 
 class StudentT(OutputLikelihood):
-    """t with 2 + excess degrees of freedom (so that the variance exists), scaled and shifted."""
+    """A scaled and shifted t distribution with 2 + excess degrees of freedom, so that the variance exists."""
 
     log_scale: Float[Leaf, "*s K"]
     log_excess: Float[Leaf, "*e"]
@@ -22,7 +22,7 @@ class StudentT(OutputLikelihood):
 
     @property
     def scale(self) -> Float[Array, "*s K"]:
-        """The spread of every output."""
+        """The scale of the noise of every output."""
         return jnp.exp(self.log_scale)
 
     @property
@@ -47,7 +47,7 @@ class StudentT(OutputLikelihood):
         return jnp.broadcast_to(self.scale**2 * self.degrees / (self.degrees - 2), f.shape)
 
     def cdf(self, f: Float[Array, "*b K"], y: Float[Array, "*c K"]) -> Float[Array, "*d K"]:
-        """Return the distribution function, through the incomplete beta function: from the middle or from the tail."""
+        """Return the distribution function by the incomplete beta function, from the middle or from the tail."""
         t, half = (y - f) / self.scale, self.degrees / 2
         t2 = t * t
         middle = 0.5 + 0.5 * jnp.sign(t) * jax.scipy.special.betainc(0.5, half, t2 / (self.degrees + t2))
@@ -62,13 +62,13 @@ class StudentT(OutputLikelihood):
         return f + self.scale * invert(lambda t: unit.cdf(jnp.zeros_like(t), t), u, -wide, wide)
 
     def log_prior(self) -> Float[Array, ""]:
-        """Return the density of log scale (scale half-normal) and of log excess, N(log 3, 1)."""
+        """Return the log density of log scale, for a half-normal scale, and of log excess ~ N(log 3, 1)."""
         if not self.learned:
             return jnp.zeros(())
         tail = jnp.sum(-0.5 * (self.log_excess - np.log(3.0)) ** 2 - 0.5 * np.log(2 * np.pi))
         return half_normal_log_density(self.log_scale) + tail
 
     def release_times(self) -> "StudentT":
-        """The scale and the tail are held at first."""
+        """Return the time for which the scale and the degrees of freedom are held."""
         hold = np.float32(self.hold if self.learned else np.inf)
         return eqx.tree_at(lambda g: (g.log_scale, g.log_excess), self, (hold, hold))

@@ -1,4 +1,4 @@
-"""Multi-task learning: related functions share a network below its output layer; a new one is a linear solve away."""
+"""Multi-task learning: related tasks share a network below its output layer, and a new task needs a linear solve."""
 
 from metaprior.multitask.estimators import MultiTaskClassifier, MultiTaskRegressor
 

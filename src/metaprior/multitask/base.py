@@ -1,7 +1,7 @@
-"""Several tasks: fitted together, adapted to a new one, asked by the task's name.
+"""Estimators of several tasks: they fit tasks together, adapt to a new task, and predict for a task by its name.
 
-The tasks' models are joined, trained as one, and taken apart again: what is kept is one ordinary fitted estimator per
-task, which answers for it.
+The models of the tasks are joined, trained as one model, and separated again. The result is one ordinary fitted
+estimator per task, which makes its predictions.
 """
 
 import abc
@@ -44,13 +44,13 @@ from metaprior.weights import MetaGP
 from metaprior.weights.multitask import MultiTask as SharedWeights
 from metaprior.weights.multitask import joined, split
 
-#: The steps of a run whose end an adaptation is. What is solved for is near its optimum, and Adam's first steps are of
-#: full size wherever it stands: fewer steps begin later, where they are small.
+#: An adaptation with fewer steps is the end of a run of so many. The solved parts are near their optimum, but Adam's
+#: first steps have full size wherever it starts. So an adaptation starts late in the schedule, where steps are small.
 WHOLE_RUN = 100
 
 
 class MultiTask(BaseEstimator, abc.ABC):
-    """What both estimators of several tasks share."""
+    """The common base of the two estimators of several tasks."""
 
     random_state: int | np.random.RandomState | None
     input_scaling: str
@@ -67,11 +67,11 @@ class MultiTask(BaseEstimator, abc.ABC):
 
     @abc.abstractmethod
     def _common_terms(self, tasks: Mapping[Name, PreparedFit]) -> dict[str, Any]:
-        """Return the fitted attributes that say what the targets of all tasks have in common."""
+        """Return the fitted attributes that describe what all tasks have in common."""
 
     @abc.abstractmethod
     def _on_terms(self, name: Name, task: PreparedFit, terms: Mapping[str, Any]) -> PreparedFit:
-        """Return a task on the terms of all tasks, or raise where it does not fit."""
+        """Return a task in agreement with the attributes in `terms`, or raise an error if that is not possible."""
 
     def fit(self, tasks: Any) -> Self:
         """Fit all tasks together.
@@ -79,7 +79,7 @@ class MultiTask(BaseEstimator, abc.ABC):
         Parameters
         ----------
         tasks : dict of name to (X, y), or list of (X, y)
-            Names are text or whole numbers; tasks of a list are called 0, 1, ... Numbers of rows may differ.
+            Names are text or whole numbers; the tasks of a list are called 0, 1, ... Tasks may differ in size.
 
         Returns
         -------
@@ -112,7 +112,7 @@ class MultiTask(BaseEstimator, abc.ABC):
         attributes: dict[str, Any],
         seed: int,
     ) -> None:
-        """Keep the shared parts, every task's own estimator, and how the ELBO went."""
+        """Store the shared parts, the estimator of every task, and the history of the ELBO."""
         weights = as_numpy(fit.model).weights
         assert isinstance(weights, SharedWeights)
         for index, (name, task) in enumerate(prepared.items()):
@@ -123,15 +123,15 @@ class MultiTask(BaseEstimator, abc.ABC):
         self.__dict__.update({**attributes, **history, **fitted})
 
     def adapt(self, task: Name, X: Any, y: Any) -> Self:
-        """Learn a new task by its private parts alone; the shared parts and all other tasks stay as they are.
+        """Learn the private parts of a new task; the shared parts and all other tasks do not change.
 
-        Given the shared parts, the posterior of the task's functions is a linear solve; at most `adapt_iter` steps of
-        the optimizer move the task's hyper-parameters, and end when the bound is flat.
+        Given the shared parts, the posterior of the task's functions is a linear solve. The optimizer takes at most
+        `adapt_iter` steps to learn the task's hyper-parameters, and stops earlier if the bound is flat.
 
         Parameters
         ----------
         task : str or int
-            A new name, or that of a task adapted before, which is then learned anew.
+            A new name, or the name of a task that was adapted before and is then learned again.
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
 
@@ -143,7 +143,7 @@ class MultiTask(BaseEstimator, abc.ABC):
         self._check_parameters()
         check_name(task)
         if task in self.tasks_:
-            raise ValueError(f"adapt: {task!r} is a task of the fit, {self.tasks_}; give the new task another name.")
+            raise ValueError(f"adapt: expected a new name, not one of the fitted tasks {self.tasks_}; got {task!r}.")
         single, scaling = self._of_one(), InputScaling(self.x_offset_, self.x_scale_)
         prepared = rescaled(self._checked_task(task, prepare_fit(single, X, y), vars(self)), scaling)
         seed, table = self._seed(), side_by_side([prepared.problem])
@@ -158,10 +158,10 @@ class MultiTask(BaseEstimator, abc.ABC):
         return self
 
     def _start_of(self, task: PreparedFit, seed: int) -> Model:
-        """Return the model of a new task alone, of which training moves the private parts only."""
+        """Return the model of a new task, in which training changes only the private parts."""
         known: list[Any] = [self.estimators_[name].model_ for name in self.tasks_]
         asked = self.n_inducing_rows
-        # the codes are not the task's own, and a short task may have fewer rows than the tasks of the fit
+        # The codes are shared, and a short task may have fewer rows than the tasks of the fit.
         few = asked if asked == "auto" else min(int(asked), task.problem.num_rows)
         starter = metagp_of_one(self._of_one(n_inducing="auto", n_inducing_rows=few))
         fresh: Any = starter.initial_model(task.problem, seed)
@@ -174,7 +174,7 @@ class MultiTask(BaseEstimator, abc.ABC):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _of_one(self, **changed: Any) -> Any:
-        """Return an estimator of one task with the parameters of this one."""
+        """Return an estimator of one task with the parameters of this estimator."""
         single = self._single()
         names = single().get_params(deep=False)
         params = {name: value for name, value in self.get_params(deep=False).items() if name in names}
@@ -185,12 +185,12 @@ class MultiTask(BaseEstimator, abc.ABC):
         expect_whole("adapt_iter", self.adapt_iter, 0)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, by their present names or, for one release, their old ones; see `Estimator.set_params`."""
+        """Set parameters, by their current names or, for one release, their old ones; see `Estimator.set_params`."""
         present = without_old_names(params)
         return super().set_params(**with_changed_kernels(self.get_params(deep=False), present))
 
     def estimator(self, task: Name) -> Any:
-        """Return the fitted `MetaGPRegressor` (or `MetaGPClassifier`) that answers for a task."""
+        """Return the fitted `MetaGPRegressor` (or `MetaGPClassifier`) of a task."""
         check_is_fitted(self)
         if task not in self.estimators_:
             raise ValueError(f"task: expected one of {list(self.estimators_)}; got {task!r}.")
@@ -212,7 +212,7 @@ class MultiTask(BaseEstimator, abc.ABC):
         return self.estimator(task).predict_distribution(X)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, *, task: Name) -> np.ndarray:
-        """Draw functions of a task, coherent over the rows of X; with one `random_state` tasks share what is below.
+        """Draw functions of a task, coherent over the rows of X; with the same `random_state` tasks share z and u.
 
         Returns
         -------
@@ -222,34 +222,34 @@ class MultiTask(BaseEstimator, abc.ABC):
         return self.estimator(task).sample_y(X, n_samples, random_state)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write all tasks to one file, which `metaprior.load` reads; no pickle.
+        """Write all tasks to one file, without pickle; `metaprior.load` reads it.
 
         Parameters
         ----------
         path : str or path
             For instance "tasks.metaprior".
         overwrite : bool, default=False
-            Whether a file that is there may be replaced.
+            Whether an existing file may be replaced.
         """
         check_is_fitted(self)
         save(self, path, overwrite=overwrite)
 
     def saved_state(self) -> dict[str, Any]:
-        """Return what fitting has added, in parts that can be saved."""
+        """Return the fitted attributes, in parts that can be saved."""
         parameters = self.get_params(deep=False)
         state = {name: value for name, value in vars(self).items() if name not in parameters}
         answering = state.pop("estimators_")
-        # the keys of a file's dicts are text, names may be numbers: lists
+        # Lists, because the keys of a dict in a file are text, and names may be numbers.
         return {**state, "names": list(answering), "answering": list(answering.values())}
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Take back what `saved_state` gave."""
+        """Restore the fitted attributes from the result of `saved_state`."""
         self.__dict__.update({name: value for name, value in state.items() if name not in ("names", "answering")})
         self.estimators_ = dict(zip(state["names"], state["answering"], strict=True))
 
 
 def _store_task(single: Any, task: PreparedFit, fit: Fit, index: int, shared: MetaGP, seed: int) -> None:
-    """Let the estimator of a task have its own part of the fit with the shared parts."""
+    """Store the fit of one task in its estimator: its private parts, joined with the shared parts."""
     model: Any = as_numpy(fit.model)
     private, likelihood = jax.tree.map(lambda leaf: leaf[index], (model.weights.private, model.likelihood))
     own = Model(joined(shared, private), model.network, likelihood, model.output.task(index))
@@ -258,6 +258,6 @@ def _store_task(single: Any, task: PreparedFit, fit: Fit, index: int, shared: Me
 
 
 def expect_number(name: Name, what: str, expected: int, got: int) -> None:
-    """Raise where a task has another number of features or targets than the others."""
+    """Raise an error if a task does not have the same number of features or targets as the others."""
     if got != expected:
         raise ValueError(f"task {name!r}: expected {expected} {what}, as the other tasks have; got {got}.")

@@ -1,4 +1,4 @@
-"""What the parameters of several tasks must be: what is drawn is shared, and all output layers are integrated."""
+"""Checks of the parameters for several tasks: drawn layers must be shared, and output layers integrated out."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from metaprior.estimators.regime import REGIMES
 
 
 def check_parameters(parameters: dict[str, Any], method: MetaGPMethod, single: str) -> None:
-    """Raise where a parameter is not as expected; `method` is that of one task, `single` the name of its estimator."""
+    """Raise an error if a parameter is wrong; `method` is that of one task, `single` the name of its estimator."""
     method.check()
     warm, restarts = parameters["warm_start"], parameters["n_restarts"]
-    expect("warm_start", warm, "False with several tasks (a new one joins by `adapt`)", not warm)
+    expect("warm_start", warm, "False with several tasks (use `adapt` to add a task)", not warm)
     expect("n_restarts", restarts, "0 with several tasks", int(restarts) == 0)
     for name in ("mean_field_layers", "residual_layers"):
-        what = "None with several tasks (all their weights are the GP's)"
+        what = "None with several tasks (all their weights come from the GP)"
         expect(name, parameters[name], what, parameters[name] is None)
     uncertain = parameters["uncertain_hypers"]
     what = "'auto' or False with several tasks, whose hyper-parameters are point estimates"
@@ -24,20 +24,20 @@ def check_parameters(parameters: dict[str, Any], method: MetaGPMethod, single: s
 
 
 def _check_output_layer(parameters: dict[str, Any], method: MetaGPMethod, single: str) -> None:
-    """Raise where a task's output layer cannot be integrated, or where more than that would be private."""
+    """Raise an error if an output layer cannot be integrated out, or if a layer below it would not be shared."""
     num_layers = method.network.num_layers
-    instead = f"for weights that are all drawn fit a {single} for every task"
+    instead = f"to draw all weights, fit one {single} per task"
     regimes = " or ".join(f"'{name}'" for name in REGIMES if name != "drawn")
     integrated = f"with several tasks, whose output layers are integrated ({instead})"
     asked = parameters["output_layer"]
     expect("output_layer", asked, f"{regimes} {integrated}", asked != "drawn")
     expect("conditional", parameters["conditional"], f"'pathwise' or 'full' {integrated}", method.is_integrated)
-    each, what = method.config.sharing(num_layers) == "per_layer", "every task's output layer has a GP of its own"
+    each, what = method.config.sharing(num_layers) == "per_layer", "every output layer has its own GP"
     expect("weight_gp", parameters["weight_gp"], f"'auto' or 'per_layer' with several tasks: {what}", each)
     local = layers_named("local_layers", parameters["local_layers"], num_layers)
     expect(
         "local_layers",
         parameters["local_layers"],
-        "None or (-1,) with several tasks: the layers below the last are shared, and the input kernel is not",
+        "None or (-1,) with several tasks, because the layers below the last are shared and the input kernel is not",
         local is None or set(local) <= {num_layers - 1},
     )

@@ -1,4 +1,4 @@
-"""The estimators of several tasks, for regression and for classes."""
+"""The estimators of several tasks, for regression and for classification."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -26,43 +26,43 @@ from metaprior.weight_gp import Conditional
 class MultiTaskRegressor(RegressorMixin, MultiTask):
     """Regression on several related tasks by networks that share everything below their output layers.
 
-    Unit latents, the weights below the output layer, code kernels and the layers' scales are learned from all tasks.
-    The output layer, integrated out, its weight noise, the input kernel (and projection) and the observation noise are
-    each task's own. Inputs are standardised over all tasks together, targets task by task; everything given or answered
-    is in the units of the data.
+    The unit latents, the weights below the output layer, the code kernels and the scales of the layers are learned from
+    all tasks. Each task has its own output layer (integrated out) with its weight noise, its own input kernel (and
+    projection) and its own observation noise. Inputs are standardised over all tasks together, and targets for each
+    task separately. All arguments and results are in the units of the data.
 
-    Some parameters of `metaprior.MetaGPRegressor` are not free here: `warm_start` must stay False, `n_restarts` 0,
+    Some parameters of `metaprior.MetaGPRegressor` are restricted here: `warm_start` must be False, `n_restarts` 0,
     `mean_field_layers` and `residual_layers` None, and `conditional` "pathwise" or "full".
 
     Parameters
     ----------
     adapt_iter : int, default=300
-        Steps of the optimizer at most when a new task is adapted to; they move its hyper-parameters (and its
-        pseudo-observations) alone. With 0 the new task is a linear solve, with the hyper-parameters at the mean of the
-        tasks of the fit.
+        The maximal number of optimizer steps in `adapt`, which learn only hyper-parameters (and pseudo-observations) of
+        the new task. With 0, adapting is a linear solve, with hyper-parameters at the mean of the fitted tasks.
     max_iter : int, default=3000
-        Steps of the optimizer at most when tasks are fitted together; training ends when the bound no longer rises.
+        The maximal number of optimizer steps in `fit`; training ends earlier if the bound no longer rises.
     output_layer : {"auto", "exact", "inducing_rows", "pseudo_observations"}, default="auto"
-        How the output layers are integrated. All tasks of a fit have the same regime, by the size of the longest task.
+        How the output layers are integrated out. All tasks have the same regime, which "auto" chooses by the number of
+        rows of the longest task.
     weight_gp : {"auto", "per_layer"}, default="auto"
-        One GP per layer: every task's output layer has its own.
+        Each layer has its own GP, because every task has its own output layer.
     local_layers : sequence of int, default=None
-        None or (-1,): the input kernel is each task's own and cannot reach the layers that are shared.
+        None or (-1,), because each task has its own input kernel, which shared layers cannot use.
     uncertain_hypers : bool or "auto", default="auto"
-        Must not be True: hyper-parameters of several tasks are point estimates.
+        Must not be True, because the hyper-parameters of several tasks are point estimates.
     batch_size : int or "auto", default="auto"
-        Rows of every task in a step, by the size of the longest task.
+        The number of rows of every task in a step; "auto" chooses it by the number of rows of the longest task.
 
     Attributes
     ----------
     estimators_ : dict of name to MetaGPRegressor
-        The fitted estimator of every task; its ELBO is that of the fit or of the adaptation it came from.
+        The fitted estimator of every task. Its ELBO is that of the joint fit, or of the adaptation.
     tasks_ : list
         The names of the tasks that were fitted together.
     shared_ : metaprior.weights.MetaGP
-        The shared parts, a model with holes in the places of the private ones.
+        The shared parts, as a model with None in place of the private parts.
     elbo_history_, elbo_terms_, n_iter_ :
-        Of the joint fit, as for `MetaGPRegressor`; `kl_z` and `kl_u` are of the shared parts and count once.
+        For the joint fit, as in `MetaGPRegressor`; `kl_z` and `kl_u` belong to the shared parts and count once.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class MultiTaskRegressor(RegressorMixin, MultiTask):
     verbose: bool | int = False
 
     def predict(self, X: Any, *, task: Name, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Predict the mean of a task's y, and its standard deviation (function and noise) if asked.
+        """Predict the mean of y for a task and, with `return_std`, its standard deviation (function and noise).
 
         Parameters
         ----------
@@ -154,9 +154,9 @@ class MultiTaskRegressor(RegressorMixin, MultiTask):
 class MultiTaskClassifier(ClassifierMixin, MultiTask):
     """Classification on several related tasks by networks that share everything below their output layers.
 
-    The classes are those of all tasks of the fit; a task may lack some of them. Labels that correspond to one another
-    should have one name in all tasks. What is shared and what is private: see `MultiTaskRegressor`. Parameters that
-    are not named there are those of `metaprior.MetaGPClassifier`.
+    The classes are those of all tasks of the fit; a task may lack some of them. Labels with the same meaning should
+    have the same name in all tasks. `MultiTaskRegressor` describes which parts are shared. Parameters that are not
+    described there are those of `metaprior.MetaGPClassifier`.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTask):
     verbose: bool | int = False
 
     def predict_proba(self, X: Any, *, task: Name) -> np.ndarray:
-        """Return a task's class probabilities, [n_samples, n_classes], in the order of `classes_`."""
+        """Return the class probabilities for a task, [n_samples, n_classes], in the order of `classes_`."""
         return self.estimator(task).predict_proba(X)
 
     def predict(self, X: Any, *, task: Name) -> np.ndarray:
@@ -223,7 +223,7 @@ class MultiTaskClassifier(ClassifierMixin, MultiTask):
         return {"n_features_in_": first.x.shape[1], "classes_": classes}
 
     def _on_terms(self, name: Name, task: PreparedFit, terms: Mapping[str, Any]) -> PreparedFit:
-        """Number the task's labels as all tasks' are."""
+        """Return the task with its labels numbered in the order of `classes_`."""
         own, kind = _class_targets(task).classes, ClassTargets(terms["classes_"])
         if not set(own.tolist()) <= set(kind.classes.tolist()):
             raise ValueError(f"task {name!r}: expected labels of {kind.classes.tolist()}; got {own.tolist()}.")

@@ -1,8 +1,8 @@
-"""The integrated output layers of several tasks: given a draw of what they share, each meets its own rows.
+"""The integrated output layers of several tasks: given a draw of the shared parts, each is applied to its own rows.
 
-Tasks are independent given the draw, so the bound is the sum of the tasks' own, computed by one `vmap` over private
-parts, regimes, likelihoods and rows. A row of the batch holds one row of every task side by side; where its target is
-NaN the task has no such row, and it weighs nothing.
+The tasks are independent given the draw, so the bound is a sum over tasks, computed by one `vmap` over private parts,
+regimes, likelihoods and rows. A row of the batch contains one row of every task, side by side. A target of NaN means
+that the task has no such row, and it gets weight 0.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from metaprior.weights.multitask import TasksDraw
 
 
 class TasksOutput(OutputLayer):
-    """Regimes of one kind, their numbers stacked along a leading axis; `rows` is the table, once the fit has ended."""
+    """Regimes of one kind, stacked along a leading axis; `rows` holds the data of all tasks once the fit has ended."""
 
     parts: OutputLayer
     num_tasks: int = eqx.field(static=True)
@@ -31,16 +31,16 @@ class TasksOutput(OutputLayer):
 
     @classmethod
     def of(cls, regimes: list[OutputLayer]) -> "TasksOutput":
-        """Join regimes of one kind and of equal shapes."""
+        """Join regimes of the same kind with equal shapes."""
         return cls(jax.tree.map(lambda *leaves: np.stack(leaves), *regimes), len(regimes))
 
     def task(self, index: int) -> OutputLayer:
-        """Return the regime of one task, with the rows that are its own where the table is known."""
+        """Return the regime of one task, with the rows of that task if the data are stored."""
         own = jax.tree.map(lambda leaf: leaf[index], self.parts)
         if self.rows is None:
             return own
         table: Batch = self.rows.value
-        # in NumPy: outside of a computation JAX would round to float32
+        # In NumPy, because JAX would round to float32 here.
         x, y = (np.split(np.asarray(columns), self.num_tasks, axis=1)[index] for columns in (table.x, table.y))
         real = (table.weight > 0) & ~np.any(np.isnan(y), axis=1)
         data = make_data(x[real], y[real], np.asarray(table.weight)[real], x.dtype.type)
@@ -49,7 +49,7 @@ class TasksOutput(OutputLayer):
     def bound(
         self, gp: FunctionGP, likelihood: Likelihood, batch: Batch, normals: Float[Array, "B R"]
     ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
-        """Return the sums of the tasks' bounds and of the KL of what has a q of its own."""
+        """Return the bound and the KL of variables with their own q, summed over tasks."""
 
         def one(regime: OutputLayer, own: FunctionGP, part: Likelihood, rows: Batch) -> Any:
             return regime.bound(own, part, rows, normals)
@@ -59,7 +59,7 @@ class TasksOutput(OutputLayer):
     def score(
         self, gp: FunctionGP, likelihood: Likelihood, seen: Batch, held_out: Batch, normals: Float[Array, "B R"]
     ) -> Float[Array, ""]:
-        """Return the sum of the tasks' expected log likelihoods of rows that were held out."""
+        """Return the expected log likelihood of held-out rows, summed over tasks."""
 
         def one(regime: OutputLayer, own: FunctionGP, part: Likelihood, seen: Batch, held_out: Batch) -> Any:
             return regime.score(own, part, seen, held_out, normals)
@@ -67,15 +67,15 @@ class TasksOutput(OutputLayer):
         return self._sum(one, gp, likelihood, self._by_task(seen), self._by_task(held_out))
 
     def conditioned(self, gp: FunctionGP, likelihood: Likelihood) -> ConditionedGP:
-        """Refuse: every task has a posterior of its own."""
-        raise NotImplementedError("conditioned: expected the regime of one task; take `task(index)`.")
+        """Raise an error, because every task has its own posterior."""
+        raise NotImplementedError("conditioned: expected the regime of one task; use `task(index)`.")
 
     def with_rows(self, rows: Batch) -> "TasksOutput":
-        """Keep the table."""
+        """Return the regimes with the data of all tasks stored."""
         return TasksOutput(self.parts, self.num_tasks, Fixed(rows))
 
     def row_normals(self, likelihood: Likelihood, num_outputs: int) -> int:
-        """Return the normals of one task: all tasks take the same."""
+        """Return the count of one task, because all tasks use the same normals."""
         return self.parts.row_normals(likelihood, num_outputs)
 
     def _sum(self, function: Callable[..., Any], gp: FunctionGP, likelihood: Likelihood, *rows: Batch) -> Any:
@@ -90,7 +90,7 @@ class TasksOutput(OutputLayer):
         return jax.tree.map(jnp.sum, each)
 
     def _by_task(self, table: Batch) -> Batch:
-        """Return the rows of every task along a leading axis; what it does not have weighs nothing and holds 0."""
+        """Return the rows of every task along a leading axis; rows that a task lacks have target 0 and weight 0."""
         x, y = (_with_axis_of_tasks(jnp.asarray(columns), self.num_tasks) for columns in (table.x, table.y))
         there = ~jnp.any(jnp.isnan(y), axis=-1)
         return Batch(x, jnp.where(there[..., None], y, 0), jnp.where(there, table.weight, 0))

@@ -1,4 +1,4 @@
-"""Where a new task starts: at the mean of the tasks that are known, but with its own rows and its own period."""
+"""The starting values of a new task: the mean over the known tasks, but its own rows and its own period."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ def private_start(fresh: Private, known: Sequence[Private]) -> Private:
 
 
 def likelihood_start(fresh: Likelihood, known: Sequence[Likelihood]) -> Likelihood:
-    """Return the likelihood of a new task: what is learned at the mean of known tasks, what is given as it is."""
+    """Return the likelihood of a new task: learned leaves at the mean of the known tasks, fixed leaves unchanged."""
 
     def chosen(own: Any, release_time: Any, *others: Any) -> np.ndarray:
         return _mean(others) if np.isfinite(release_time) else np.asarray(own)

@@ -1,7 +1,7 @@
-"""Tasks before training: each prepared by an ordinary estimator of one task, then put side by side.
+"""Preparing tasks for training: each is prepared by an ordinary estimator of one task, then they are joined.
 
-In one table a task's columns stand beside the next one's; where a task has fewer rows than the longest its targets
-are NaN: not observed.
+The columns of all tasks are placed side by side in one table. If a task has fewer rows than the longest one, its
+missing targets are NaN, which means not observed.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from metaprior.multitask.output import TasksOutput
 from metaprior.output_layer import InducingRows, PseudoObservations
 from metaprior.weights.multitask import MultiTask
 
-#: A task's name.
+#: The name of a task.
 Name = str | int
 
 
 def rescaled(task: PreparedFit, scaling: InputScaling) -> PreparedFit:
-    """Return a task whose inputs are standardised as those of all tasks are."""
+    """Return a task with its inputs standardised in the same way as those of all tasks."""
     problem = task.problem._replace(x_unit=scaling(task.problem.x), x_scale=scaling.scale)
     return task._replace(problem=problem, scaling=scaling)
 
@@ -38,9 +38,9 @@ def metagp_of_one(single: Any) -> MetaGPMethod:
 
 
 def started_alike(single: Any, problems: Sequence[Problem], seed: int) -> tuple[MetaGPMethod, list[Model]]:
-    """Return a method, and the tasks' models with the same unit latents; `single` is an estimator of one task.
+    """Return a method, and models of the tasks with the same unit latents; `single` is an estimator of one task.
 
-    All have the regime and the number of inducing rows of the longest task.
+    All models have the regime and the number of inducing rows of the longest task.
     """
     method = metagp_of_one(single)
     longest = max(problems, key=lambda problem: problem.num_rows)
@@ -55,7 +55,7 @@ def started_alike(single: Any, problems: Sequence[Problem], seed: int) -> tuple[
 
 
 def _lengthened(problem: Problem, num_rows: int, rng: np.random.Generator) -> Problem:
-    """Return a problem with at least so many rows to start from: a short one has copies of its rows, a little off."""
+    """Return a problem with at least `num_rows` rows; if it has too few, copies with a little noise are added."""
     count = len(problem.x)
     rows = np.arange(max(num_rows, count)) % count
     off = 0.02 * rng.standard_normal((len(rows), problem.x.shape[1])) * (np.arange(len(rows)) >= count)[:, None]
@@ -63,7 +63,7 @@ def _lengthened(problem: Problem, num_rows: int, rng: np.random.Generator) -> Pr
 
 
 def together(models: Sequence[Model]) -> Model:
-    """Return one model of all tasks; likelihoods and regimes are stacked along a leading axis."""
+    """Return one model of all tasks, with likelihoods and regimes stacked along a leading axis."""
     return Model(
         MultiTask.of([model.weights for model in models]),  # type: ignore[misc]
         models[0].network,
@@ -73,7 +73,7 @@ def together(models: Sequence[Model]) -> Model:
 
 
 def side_by_side(problems: Sequence[Problem]) -> Problem:
-    """Return the rows of all tasks in one table; NaN where a task has no more targets."""
+    """Return the rows of all tasks in one table, with NaN for targets that a task does not have."""
     num_rows = max(len(problem.x) for problem in problems)
 
     def joined(parts: list[np.ndarray], filler: float = 0.0) -> np.ndarray:
@@ -88,7 +88,7 @@ def side_by_side(problems: Sequence[Problem]) -> Problem:
 
 
 def named_tasks(tasks: Any) -> dict[Name, tuple[Any, Any]]:
-    """Return tasks by name; those of a list are called 0, 1, ..."""
+    """Return the tasks by name; the tasks of a list are called 0, 1, ..."""
     found = tasks if isinstance(tasks, dict) else dict(enumerate(tasks)) if isinstance(tasks, list | tuple) else {}
     pairs = all(isinstance(data, list | tuple) and len(data) == 2 for data in found.values())
     if not found or not pairs:
@@ -102,6 +102,6 @@ def named_tasks(tasks: Any) -> dict[Name, tuple[Any, Any]]:
 
 
 def check_name(name: object) -> None:
-    """Say so where a name is neither text nor a whole number."""
+    """Raise an error if a name is neither text nor a whole number."""
     if not (isinstance(name, str) or is_whole(name)):
         raise ValueError(f"task: expected text or a whole number as the name of a task; got {name!r}.")

@@ -1,4 +1,4 @@
-"""Architectures: which units each weight joins, and how activations flow."""
+"""Architectures: which units each weight connects, and how activations are computed."""
 
 from metaprior.networks.activations import activation_named
 from metaprior.networks.base import Layer, Network, WeightLayer

@@ -1,4 +1,4 @@
-"""The activations by name; any function of an array will do."""
+"""The activations that have a name; any other function of an array can be used too."""
 
 from collections.abc import Callable
 
@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-#: From pre-activations to activations, one number at a time.
+#: Maps pre-activations to activations, element by element.
 Activation = Callable[[Array], Array]
 
 
-# Plain functions of this module, so that a model that holds one pickles.
+# These are plain functions of this module, so that a model which contains one can be pickled.
 def _identity(x: Array) -> Array:
     return x
 
@@ -56,7 +56,7 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 def activation_named(activation: str | Activation) -> Activation:
-    """Return the function from its name, or the function itself."""
+    """Return the function with this name, or the function itself."""
     if callable(activation):
         return activation
     if isinstance(activation, str) and activation in _ACTIVATIONS:
@@ -65,5 +65,5 @@ def activation_named(activation: str | Activation) -> Activation:
 
 
 def name_of_activation(function: Activation) -> str | None:
-    """Return the name of one of the activations here, None for any other function."""
+    """Return the name of one of these activations, or None for any other function."""
     return next((name for name, own in _ACTIVATIONS.items() if own is function), None)

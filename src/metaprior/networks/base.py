@@ -1,8 +1,8 @@
-"""What an architecture is: which units each weight joins, and how activations flow.
+"""The interface of an architecture: which units each weight connects, and how activations are computed.
 
-A network is a pure function of its layers. It numbers its units, says for every layer of weights which units it
-joins (`WeightLayer`), and pushes activations through callables that it is handed. It knows nothing of where
-weights come from; a convolution is one more file, with channels (and offsets) as units.
+A network is a pure function of its layers. It numbers its units, states which units every layer of weights connects
+(`WeightLayer`), and maps activations through the layers that it is given. It does not know where the weights come
+from. A convolution would be one more file, with channels (and offsets) as units.
 """
 
 import abc
@@ -12,12 +12,12 @@ from typing import NamedTuple
 import equinox as eqx
 from jaxtyping import Array, Float
 
-#: Pushes activations [B, ..., inputs] to pre-activations [B, ..., outputs].
+#: Maps activations [B, ..., inputs] to pre-activations [B, ..., outputs].
 Layer = Callable[[Array], Array]
 
 
 class WeightLayer(NamedTuple):
-    """One layer of weights: units `inputs` on one side (the last of them the bias unit), `outputs` on the other."""
+    """One layer of weights, from the units `inputs` (the last is the bias unit) to the units `outputs`."""
 
     inputs: range
     outputs: range
@@ -25,17 +25,17 @@ class WeightLayer(NamedTuple):
 
     @property
     def num_weights(self) -> int:
-        """How many weights the layer has."""
+        """The number of weights, including biases."""
         return len(self.inputs) * len(self.outputs)
 
 
 class Network(eqx.Module):
-    """An architecture."""
+    """An architecture: numbered units, layers of weights, and the function that they define."""
 
     @property
     @abc.abstractmethod
     def num_units(self) -> int:
-        """How many units there are, bias units among them."""
+        """The number of units, including bias units."""
 
     @property
     @abc.abstractmethod
@@ -44,4 +44,4 @@ class Network(eqx.Module):
 
     @abc.abstractmethod
     def __call__(self, layers: Sequence[Layer], x: Float[Array, "B D"]) -> Float[Array, "B K"]:
-        """Push inputs through the layers."""
+        """Return the outputs of the network for given layers and inputs."""

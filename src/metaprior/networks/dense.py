@@ -1,4 +1,4 @@
-"""Fully connected networks of any depth. Unit 0 of the paper, the bias unit, stands last in its layer here."""
+"""Fully connected networks of any depth. The bias unit, unit 0 in the paper, is the last unit of its layer here."""
 
 from collections.abc import Sequence
 
@@ -25,12 +25,12 @@ class Dense(Network):
 
     @property
     def num_units(self) -> int:
-        """All layers' units, and a bias unit for every layer but the last."""
+        """The units of all layers, and a bias unit for every layer but the last."""
         return sum(self.sizes) + len(self.sizes) - 1
 
     @property
     def weight_layers(self) -> tuple[WeightLayer, ...]:
-        """Consecutive layers, the bias unit on the input side only."""
+        """The weights between consecutive layers; the bias unit is on the input side only."""
         starts = [0]
         for size in self.sizes[:-1]:
             starts.append(starts[-1] + size + 1)
@@ -43,7 +43,7 @@ class Dense(Network):
         )
 
     def __call__(self, layers: Sequence[Layer], x: Float[Array, "B D"]) -> Float[Array, "B K"]:
-        """Append the bias, multiply, bend, and so on; the last layer is not bent."""
+        """Append the bias unit and apply a layer and the activation, in turn; the last layer has no activation."""
         h = x
         for l, layer in enumerate(layers):
             h = layer(jnp.concatenate([h, jnp.ones((*h.shape[:-1], 1), h.dtype)], axis=-1))

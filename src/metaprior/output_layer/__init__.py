@@ -1,4 +1,4 @@
-"""The output layer integrated out: the regimes by which the bound and the posterior of its functions are computed."""
+"""The integrated output layer: regimes that compute the bound and the posterior of the network's outputs."""
 
 from metaprior.output_layer.base import ConditionedGP, FunctionGP, ObservedRows, OutputLayer
 from metaprior.output_layer.exact import Exact

@@ -1,9 +1,9 @@
-"""What a regime is: given a draw of everything below the output layer, the bound of the data and the posterior of f.
+"""The interface of a regime: the bound of the data and the posterior of f, given a draw below the output layer.
 
 Given the unit latents and the layers below, the network's outputs are a Gaussian process (`weight_gp.output`). The
-objective is then E_q(below)[log p(y | below)] - KL of what is drawn: never looser than a bound that draws the output
-weights from a posterior of their own. Each file beside this one is one way to the inner term, with the same parts in
-the same order: the bound of a batch, then the posterior given the draw.
+objective is then E_q(below)[log p(y | below)] minus the KL of what is drawn. It is never looser than a bound that draws
+the output weights from a posterior of their own. Each regime in this folder computes the inner term in one way, with
+the same parts in the same order: the bound of a batch, then the posterior given the draw.
 """
 
 import abc
@@ -19,12 +19,12 @@ from metaprior.types import Leaf
 from metaprior.weight_gp import OutputPrior, OutputRows, PriorFunction
 from metaprior.weights import WeightDraw
 
-#: Random features of the input kernel in a drawn function.
+#: The number of random features of the input kernel in a drawn function.
 NUM_FEATURES = 256
 
 
 class FunctionGP(eqx.Module):
-    """The Gaussian process of the network's outputs given one draw of all that is below the output layer."""
+    """The Gaussian process of the network's outputs given one draw of everything below the output layer."""
 
     draw: WeightDraw
     network: Network
@@ -32,11 +32,11 @@ class FunctionGP(eqx.Module):
 
     @classmethod
     def of(cls, draw: WeightDraw, network: Network) -> "FunctionGP":
-        """Return the process that a draw of the weights below leaves."""
+        """Return the process for a draw of the weights below the output layer."""
         return cls(draw, network, draw.output_prior())
 
     def rows(self, x: Float[Leaf, "B D"]) -> OutputRows:
-        """Push inputs up to the output layer."""
+        """Return the inputs mapped through the layers below the output layer."""
         x = jnp.asarray(x)
         none = jnp.zeros((x.shape[0], 0), x.dtype)
         h = self.network([*self.draw.at(x, none), lambda h: h], x)
@@ -44,7 +44,7 @@ class FunctionGP(eqx.Module):
 
 
 class Batch(eqx.Module):
-    """Rows of data with what each counts for."""
+    """Rows of data with a weight for each; padding has weight 0."""
 
     x: Float[Leaf, "*s B D"]
     y: Float[Leaf, "*s B P"]
@@ -57,12 +57,12 @@ class ConditionedGP(eqx.Module):
     gp: FunctionGP
 
     def moments(self, x: Float[Array, "B D"]) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
-        """Return every row's mean and the covariance of its outputs."""
+        """Return the mean and the covariance of the outputs at each row."""
         return self.moments_of(self.gp.rows(x))
 
     @abc.abstractmethod
     def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
-        """Return the same for rows that were pushed up to the output layer already."""
+        """Return the same for rows that have already been mapped up to the output layer."""
 
     @abc.abstractmethod
     def num_normals(self) -> int:
@@ -80,7 +80,7 @@ class ConditionedRows(ConditionedGP):
 
     @property
     def num_values(self) -> int:
-        """How many values of f the rows `at` have: rows times outputs."""
+        """The number of values of f at the rows `at`: rows times outputs."""
         return self.gp.prior.num_outputs * self.at.phi.shape[0]
 
     @property
@@ -88,11 +88,11 @@ class ConditionedRows(ConditionedGP):
         return self.at.eps.shape[1]
 
     def num_normals(self) -> int:
-        """Return how many normals a drawn function takes."""
+        """Return how many normals a drawn function needs."""
         return self.gp.prior.num_normals(NUM_FEATURES, self._num_dims) + self.num_values
 
     def function(self, normals: Float[Array, " n"]) -> "DrawnFunction":
-        """Return a function of the posterior, by Matheron's rule: a function of the prior, moved to what is known."""
+        """Return a function drawn from the posterior, by Matheron's rule: a draw from the prior, plus a correction."""
         size = self.num_values
         drawn = self.gp.prior.function(normals[size:], NUM_FEATURES, self._num_dims)
         own = normals[:size].reshape(self.gp.prior.num_outputs, -1)
@@ -100,11 +100,11 @@ class ConditionedRows(ConditionedGP):
 
     @abc.abstractmethod
     def update(self, prior_values: Float[Array, "K R"], normals: Float[Array, "K R"]) -> Float[Array, "K R"]:
-        """Return the coefficients that move a function of the prior with these values to one of the posterior."""
+        """Return the coefficients that turn a prior draw with these values into a posterior draw."""
 
 
 class DrawnFunction(eqx.Module):
-    """A function of the posterior given one draw of what is below."""
+    """A function drawn from the posterior, given one draw of everything below the output layer."""
 
     gp: FunctionGP
     at: OutputRows
@@ -112,7 +112,7 @@ class DrawnFunction(eqx.Module):
     coefficients: Float[Array, "K R"]
 
     def __call__(self, x: Float[Array, "B D"]) -> Float[Array, "B K"]:
-        """Return its values. Cost B K R, and that of a function of the prior."""
+        """Return the values at inputs x. Cost B K R, plus the cost of a function drawn from the prior."""
         rows, prior = self.gp.rows(x), self.gp.prior
         moved = prior.spread(self.coefficients, self.at, rows)
         return (prior.mean(rows) + self.prior_function(rows) + moved).T
@@ -121,8 +121,8 @@ class DrawnFunction(eqx.Module):
 class JointRows(ConditionedRows):
     """All outputs at all rows `at` in one matrix: E f(x) = m(x) + k(x)' alpha, cov = K - k(x)' E' E k(x').
 
-    E is `explained`; where the values at the rows are themselves uncertain, k(x)' R' R k(x') with R = `restored` comes
-    back to the covariance.
+    E is `explained`. If the values at the rows are themselves uncertain, k(x)' R' R k(x') with R = `restored` is added
+    to the covariance.
     """
 
     alpha: Float[Array, "K R"]
@@ -130,7 +130,7 @@ class JointRows(ConditionedRows):
     restored: Float[Array, "KR KR"] | None
 
     def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
-        """Return every row's mean and the covariance of its outputs. Cost B K (K R)^2."""
+        """Return the mean and the covariance of the outputs at each row. Cost B K (K R)^2."""
         prior = self.gp.prior
         cross = prior.covariance(self.at, rows)
         mean = prior.mean(rows) + (self.alpha.ravel() @ cross).reshape(prior.num_outputs, -1)
@@ -141,7 +141,7 @@ class JointRows(ConditionedRows):
 
 
 class ObservedRows(JointRows):
-    """The posterior after observing f at rows with Gaussian noise: real rows, or pseudo-observations."""
+    """The posterior after observing f with Gaussian noise, at rows of the data or as pseudo-observations."""
 
     observed: Float[Array, "K R"]
     noise: Float[Array, "K R"]
@@ -150,7 +150,7 @@ class ObservedRows(JointRows):
     def of(
         cls, gp: FunctionGP, at: OutputRows, explained: Float[Array, "KR KR"], observed: Array, noise: Array
     ) -> "ObservedRows":
-        """Return the posterior for a given E = (K + noise^2)^-1/2 and what was observed, less the prior's mean."""
+        """Return the posterior for a given E = (K + noise^2)^-1/2 and the observed values minus the prior mean."""
         shape = (gp.prior.num_outputs, -1)
         alpha = explained.T @ (explained @ observed)
         return cls(gp, at, alpha.reshape(shape), explained, None, observed.reshape(shape), noise.reshape(shape))
@@ -174,16 +174,16 @@ def kl_of_observing(inverse_root: Float[Array, "R R"], gram: Float[Array, "R R"]
 
 
 class OutputLayer(eqx.Module):
-    """A regime: how the functions of the integrated output layer meet the data."""
+    """A regime: how the data condition the functions of the integrated output layer."""
 
-    #: Whether a step must see all rows.
+    #: Whether every training step needs all rows.
     takes_all_rows: bool = eqx.field(static=True, init=False, default=True)
 
     @abc.abstractmethod
     def bound(
         self, gp: FunctionGP, likelihood: Likelihood, batch: Batch, normals: Float[Array, "B R"]
     ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
-        """Return the (bound of the) log likelihood of a batch given a draw, and the KL of what has a q of its own."""
+        """Return the log likelihood of a batch given a draw (or a bound), and the KL of variables with their own q."""
 
     @abc.abstractmethod
     def conditioned(self, gp: FunctionGP, likelihood: Likelihood) -> ConditionedGP:
@@ -191,35 +191,35 @@ class OutputLayer(eqx.Module):
 
     @abc.abstractmethod
     def with_rows(self, rows: Batch) -> "OutputLayer":
-        """Return the regime with the rows that its posterior needs."""
+        """Return the regime with the rows stored, if its posterior needs them."""
 
     def score(
         self, gp: FunctionGP, likelihood: Likelihood, seen: Batch, held_out: Batch, normals: Float[Array, "B R"]
     ) -> Float[Array, ""]:
-        """Return the expected log likelihood of held-out rows, given a draw and the rows that were seen."""
+        """Return the expected log likelihood of held-out rows, given a draw and the rows `seen`."""
         posterior = self.with_rows(seen).conditioned(gp, likelihood)
-        # rows that weigh nothing may hold any y
+        # Rows with weight 0 may contain any y.
         y = jnp.where(held_out.weight[:, None] > 0, held_out.y, 0)
         expected = likelihood.expected_log_prob(*posterior.moments(jnp.asarray(held_out.x)), y, normals)
         return jnp.sum(expected * held_out.weight)
 
     def row_normals(self, likelihood: Likelihood, num_outputs: int) -> int:
-        """Return how many normals the bound takes for every row."""
+        """Return how many normals the bound needs for every row."""
         return 0
 
 
 def by_output(columns: Float[Array, "B K"]) -> Float[Array, " KB"]:
-    """Return values output after output, as the covariance has them."""
+    """Return the values ordered by output, as in the covariance."""
     return columns.T.ravel()
 
 
 def noise_of(likelihood: Likelihood) -> Float[Array, " K"]:
-    """Return the standard deviation of every output's Gaussian noise."""
+    """Return the standard deviation of the Gaussian noise of every output."""
     assert isinstance(likelihood, Gaussian)
     return likelihood.noise
 
 
 def _squares(columns: Float[Array, "R KB"], num_outputs: int) -> Float[Array, "B K K"]:
-    """Return, for every row, the products of its outputs' columns."""
+    """Return, for every row, the inner products of the columns of its outputs."""
     parts = columns.reshape(columns.shape[0], num_outputs, -1)
     return jnp.einsum("rkb,rlb->bkl", parts, parts)

@@ -1,6 +1,6 @@
 """`exact`: log p(y | below) = log N(y; m, K + noise^2 I), with Gaussian noise. Cost (N K)^3 / 3 per draw.
 
-The posterior of the functions is that of GP regression. Rows that weigh nothing (padding) are cut out of the matrix.
+The posterior of the functions is that of GP regression. Rows with weight 0 (padding) do not affect the result.
 A layer without an input kernel has no more weights than units times outputs; with fewer of them than rows, the same
 numbers come from the weights (`in_weights`) at a cost that is linear in the rows.
 """
@@ -18,18 +18,18 @@ from metaprior.weight_gp import OutputRows
 
 
 class Exact(OutputLayer):
-    """The output layer integrated exactly; `rows` are the data, once the fit has ended."""
+    """The output layer integrated exactly; `rows` holds the data once the fit has ended."""
 
     rows: Fixed | None = None
 
     def bound(
         self, gp: FunctionGP, likelihood: Likelihood, batch: Batch, normals: Float[Array, "B R"]
     ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
-        """Return the evidence of the batch, which must be all rows."""
+        """Return the evidence of the batch, which must contain all rows."""
         if _has_fewer_weights(gp, batch):
             return WeightPosterior.of(gp, noise_of(likelihood), RowSums.of(gp, batch)).log_evidence, {}
         rows, covariance, residual, real = self._observed(gp, likelihood, batch)
-        constant = 0.5 * np.log(2 * np.pi) * jnp.sum(1 - real)  # what the cut rows add
+        constant = 0.5 * np.log(2 * np.pi) * jnp.sum(1 - real)  # the part that padded rows add
         return gaussian_log_density_of(covariance, residual) + constant, {}
 
     def conditioned(self, gp: FunctionGP, likelihood: Likelihood) -> ObservedRows | ConditionedWeights:
@@ -44,14 +44,14 @@ class Exact(OutputLayer):
         return ObservedRows.of(gp, rows, explained, residual, noise)
 
     def with_rows(self, rows: Batch) -> "Exact":
-        """Keep the data."""
+        """Return the regime with the data stored."""
         return Exact(Fixed(rows))
 
     def _observed(self, gp: FunctionGP, likelihood: Likelihood, batch: Batch) -> tuple[OutputRows, Array, Array, Array]:
-        """Return the rows, the covariance of y, y less its mean, and which entries are real."""
+        """Return the rows, the covariance of y, y minus its mean, and which entries are not padding."""
         rows, num_outputs = gp.rows(batch.x), gp.prior.num_outputs
         own = jnp.asarray(batch.weight > 0, rows.phi.dtype)
-        # activations of 0 have a covariance of 0 with everything
+        # Rows with zero activations have zero covariance with every row.
         rows, real = rows._replace(phi=rows.phi * own[:, None]), jnp.tile(own, num_outputs)
         noise = jnp.repeat(noise_of(likelihood), batch.x.shape[0]) ** 2
         spread = jnp.where(real > 0, noise / jnp.maximum(jnp.tile(batch.weight, num_outputs), 1e-30), 1.0)

@@ -1,12 +1,12 @@
-"""Outputs that are alike, observed through noise that they share: a posterior in which they come apart.
+"""The posterior of outputs with a separable prior and shared observation noise, which separates into K problems.
 
-Where cov(f_o(x), f_p(x')) = K_out[o, p] signal(x, x') + [o = p] white(x, x') and the noise of an observation is the
+If cov(f_o(x), f_p(x')) = K_out[o, p] signal(x, x') + [o = p] white(x, x') and the noise of an observation is the
 same for all outputs of a row, the eigenvectors U of K_out turn the outputs into independent functions g = U' f with
 
     cov(g_r(x), g_r(x')) = lambda_r signal(x, x') + white(x, x').
 
-Each is observed by itself, so K matrices of R rows take the place of one of K R. Cost K R^3, and K R^2 for every row
-that is asked about.
+Each function is observed separately, so K matrices of size R replace one of size K R. Cost K R^3, plus K R^2 for every
+row of a prediction.
 """
 
 import jax
@@ -19,7 +19,7 @@ from metaprior.weight_gp import OutputRows
 
 
 class ObservedInBasis(ConditionedRows):
-    """The posterior after observing f at rows, all outputs of a row with one noise; the prior must be separable."""
+    """The posterior after observing f with the same noise for all outputs of a row; the prior must be separable."""
 
     values: Float[Array, " K"]
     vectors: Float[Array, "K K"]
@@ -32,7 +32,7 @@ class ObservedInBasis(ConditionedRows):
     def of(
         cls, gp: FunctionGP, at: OutputRows, observed: Float[Array, "K R"], noise: Float[Array, " R"]
     ) -> "ObservedInBasis":
-        """Return the posterior after observing these values."""
+        """Return the posterior given these observed values."""
         values, vectors = eigenvectors(gp.prior.gram_out)
         signal, white = gp.prior.parts(at, at)
         eye, none = jnp.eye(len(noise), dtype=noise.dtype), jnp.zeros((), noise.dtype)
@@ -47,7 +47,7 @@ class ObservedInBasis(ConditionedRows):
         return cls(gp, at, values, vectors, alpha, explained, turned, noise)
 
     def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
-        """Return every row's mean and the covariance of its outputs. Cost B K R^2 + B K^3."""
+        """Return the mean and the covariance of the outputs at each row. Cost B K R^2 + B K^3."""
         signal, white = self.gp.prior.parts(self.at, rows)
         own_signal, own_white = self.gp.prior.own_parts(rows)
         cross = self.values[:, None, None] * signal + white
@@ -57,12 +57,12 @@ class ObservedInBasis(ConditionedRows):
         return mean @ self.vectors.T, covariance
 
     def update(self, prior_values: Float[Array, "K R"], normals: Float[Array, "K R"]) -> Float[Array, "K R"]:
-        """Return (K + noise^2)^-1 (observed - f - noise normals), basis function by basis function and back."""
+        """Return (K + noise^2)^-1 (observed - f - noise normals), computed in the eigenbasis and mapped back."""
         gap = self.observed - self.vectors.T @ prior_values - self.noise * normals
         return self.vectors @ jnp.einsum("ksr,kst,kt->kr", self.explained, self.explained, gap)
 
     def kl(self) -> Float[Array, ""]:
-        """Return KL[q(f at the rows) || p], the sum over basis functions."""
+        """Return KL[q(f at the rows) || p], summed over the independent functions."""
         signal, white = self.gp.prior.parts(self.at, self.at)
 
         def one(value: Array, explained: Array, alpha: Array) -> Float[Array, ""]:

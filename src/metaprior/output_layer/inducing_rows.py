@@ -1,12 +1,12 @@
-"""`inducing_rows`: the collapsed bound through M rows that pass through the same draw below.
+"""`inducing_rows`: the collapsed bound with M inducing rows, which are mapped through the same draw below.
 
 With Q = K_nm K_mm^-1 K_mn, A = L^-1 K_mn / noise and B = I + A A',
 
     log p(y | below) >= log N(y; m, Q + noise^2 I) - sum_n log(1 + (k_nn - q_nn) / noise^2) / 2,
 
 which is tighter (Titsias 2025) than the trace tr(K - Q) / (2 noise^2) of Titsias (2009), at the same cost. It needs
-sums over rows: A A', A y, y'y and the last term. Rows go through in blocks, so memory is bounded for any number of
-them. Cost N M^2 + M^3 per draw (M counts rows times outputs).
+sums over rows: A A', A y, y'y and the last term. Rows are processed in blocks, so memory is bounded for any number of
+rows. Cost N M^2 + M^3 per draw (M counts rows times outputs).
 """
 
 import equinox as eqx
@@ -23,7 +23,7 @@ from metaprior.weight_gp import OutputRows
 
 
 class InducingRows(OutputLayer):
-    """The output layer integrated through inducing rows; `rows` are the data, once the fit has ended."""
+    """The output layer integrated by inducing rows; `rows` holds the data once the fit has ended."""
 
     points: Float[Leaf, "M D"]
     rows: Fixed | None = None
@@ -32,7 +32,7 @@ class InducingRows(OutputLayer):
     def bound(
         self, gp: FunctionGP, likelihood: Likelihood, batch: Batch, normals: Float[Array, "B R"]
     ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
-        """Return the collapsed bound of the batch, which must be all rows."""
+        """Return the collapsed bound of the batch, which must contain all rows."""
         at = gp.rows(self.points)
         inverse_root = self._inverse_root(gp, at)
         sums = _sums(gp, likelihood, batch, at, inverse_root)
@@ -44,7 +44,7 @@ class InducingRows(OutputLayer):
         return 0.5 * (jnp.sum((small_root @ sums.product) ** 2) - sums.squares - sums.missed) - constant, {}
 
     def conditioned(self, gp: FunctionGP, likelihood: Likelihood) -> "InducedRows":
-        """Return the posterior through the inducing rows: f there is N(m + L B^-1 A y, L B^-1 L')."""
+        """Return the posterior given by the inducing rows: f there is N(m + L B^-1 A y, L B^-1 L')."""
         assert self.rows is not None
         at = gp.rows(self.points)
         inverse_root = self._inverse_root(gp, at)
@@ -56,7 +56,7 @@ class InducingRows(OutputLayer):
         return InducedRows(gp, at, alpha, inverse_root, restored, small_root)
 
     def with_rows(self, rows: Batch) -> "InducingRows":
-        """Keep the data."""
+        """Return the regime with the data stored."""
         return InducingRows(self.points, Fixed(rows), self.jitter)
 
     def _inverse_root(self, gp: FunctionGP, at: OutputRows) -> Float[Array, "R R"]:
@@ -65,7 +65,7 @@ class InducingRows(OutputLayer):
 
 
 class InducedRows(JointRows):
-    """The posterior through inducing rows, whose values are uncertain themselves."""
+    """The posterior given by inducing rows, whose values are themselves uncertain."""
 
     small_root: Float[Array, "KR KR"]
 
@@ -76,7 +76,7 @@ class InducedRows(JointRows):
 
 
 class _Sums(eqx.Module):
-    """What the bound needs of the rows."""
+    """The sums over rows that the bound needs."""
 
     gram: Float[Array, "R R"]
     product: Float[Array, " R"]
@@ -96,7 +96,7 @@ def _of_block(
     gp: FunctionGP, likelihood: Likelihood, block: Batch, at: OutputRows, inverse_root: Float[Array, "R R"]
 ) -> _Sums:
     rows, num_outputs = gp.rows(block.x), gp.prior.num_outputs
-    # the root of a row's weight over the noise: 0 for padding
+    # sqrt(weight) / noise, which is 0 for padding
     level = by_output(jnp.sqrt(block.weight)[:, None] / noise_of(likelihood))
     scaled = (inverse_root @ gp.prior.covariance(at, rows)) * level
     y = jnp.where(level > 0, by_output(jnp.asarray(block.y)) - gp.prior.mean(rows).ravel(), 0) * level

@@ -1,14 +1,14 @@
-"""`pseudo_observations`: any likelihood, rows in batches; the last layer of Ober and Aitchison (2021).
+"""`pseudo_observations`: for any likelihood and rows in batches; the last layer of Ober and Aitchison (2021).
 
-At M inducing rows, which pass through the same draw below, q(f~ | draw) is proportional to p(f~ | draw) N(t; f~, D),
-with targets t and a diagonal D that are learned. With S = D^-1/2 and B = I + S K S,
+At M inducing rows, which are mapped through the same draw below, q(f~ | draw) is proportional to
+p(f~ | draw) N(t; f~, D), where the targets t and the diagonal D are learned. With S = D^-1/2 and B = I + S K S,
 
     E f(x) = m + k(x)' S B^-1 S (t - m),   cov = K - k(x)' S B^-1 S k(x'),
     KL[q(f~) || p(f~)] = (tr B^-1 - M + log |B| + alpha' K alpha) / 2,   alpha = S B^-1 S (t - m).
 
-What is learned does not know the draw, and yet q(f~) follows it. Where the functions mean different things (a mean and
-a noise) each has its own D, and the cost is B K (M K)^2 + (M K)^3. Functions that are alike, one for every class, share
-the D of a row: then they come apart (`independent_outputs`), and the cost is B K M^2 + K M^3.
+The learned t and D do not depend on the draw, but q(f~) does. If the functions have different meanings (a mean and a
+noise), each has its own D, and the cost is B K (M K)^2 + (M K)^3. Functions with the same meaning, one for every class,
+share the D of a row. If they also separate (`independent_outputs`), the cost is B K M^2 + K M^3.
 """
 
 import equinox as eqx
@@ -24,7 +24,7 @@ from metaprior.types import Leaf
 
 
 class PseudoObservations(OutputLayer):
-    """The output layer known through pseudo-observations at inducing rows; a precision for each, or one for a row."""
+    """The output layer given by pseudo-observations at inducing rows, with one precision per value or per row."""
 
     points: Float[Leaf, "M D"]
     targets: Float[Leaf, "M K"]
@@ -33,7 +33,7 @@ class PseudoObservations(OutputLayer):
 
     @classmethod
     def initial(cls, points: np.ndarray, targets: np.ndarray, *, alike: bool) -> "PseudoObservations":
-        """Start from rows of the data and what they say, each with the precision of one."""
+        """Start from rows of the data and their targets, with precision 1; `alike` outputs share that of a row."""
         return cls(points, targets, np.zeros((len(targets), 1 if alike else targets.shape[1])))
 
     def bound(
@@ -42,7 +42,7 @@ class PseudoObservations(OutputLayer):
         """Return the expected log likelihood of a batch, and the KL of the functions."""
         posterior = self.conditioned(gp, likelihood)
         mean, covariance = posterior.moments(jnp.asarray(batch.x))
-        # rows that weigh nothing may hold any y: keep it out of sums and derivatives (0 times NaN is NaN)
+        # Rows with weight 0 may contain any y: keep it out of sums and derivatives (0 times NaN is NaN).
         y = jnp.where(batch.weight[:, None] > 0, batch.y, 0)
         expected = likelihood.expected_log_prob(mean, covariance, y, normals)
         return jnp.sum(expected * batch.weight), {"kl_f": posterior.kl()}
@@ -60,9 +60,9 @@ class PseudoObservations(OutputLayer):
         return ObservedRows.of(gp, at, explained, by_output(targets) - gp.prior.mean(at).ravel(), 1 / root)
 
     def with_rows(self, rows: Batch) -> "PseudoObservations":
-        """Keep none: the pseudo-observations say all."""
+        """Return the regime itself, because the pseudo-observations replace the data."""
         return self
 
     def row_normals(self, likelihood: Likelihood, num_outputs: int) -> int:
-        """Return what the likelihood's expectation takes."""
+        """Return how many normals the expectation of the likelihood needs."""
         return likelihood.num_expectation_normals(num_outputs)

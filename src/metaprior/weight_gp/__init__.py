@@ -1,4 +1,4 @@
-"""The GP over weight codes: inducing codes with q(u), and one conditional a file."""
+"""The GP over weight codes: inducing codes with q(u), and one conditional per file."""
 
 from metaprior.weight_gp.anchored import Anchored, Placed, Posterior
 from metaprior.weight_gp.base import Conditional, ConditionalDraw, GPContext, LayerLatents

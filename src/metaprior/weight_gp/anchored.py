@@ -1,14 +1,14 @@
 """Anchored codes: inducing codes that are codes of real weights and move with the draw of the unit latents.
 
-C_u(z) = [z_i(m), z_j(m)(, aux_m)], so u are (nearly) the weights themselves: what u is given does not depend on where z
-is, and a product q(z) q(u) leaves z as broad as the data do. The bound has
+C_u(z) = [z_i(m), z_j(m)(, aux_m)], so u are (nearly) the weights themselves. What is learned about u then does not
+depend on where z is, and a product q(z) q(u) leaves z as broad as the data allow. The bound contains
 
     - KL[q(z) || p(z)] - E_q(z) KL[q(u) || N(0, K_uu(z))],      q(u) = N(m, T T').
 
-Where the layers have few weights all of them are anchored, and u has the weight noise in it: K_uu(z) + sigma_w^2 I.
-Then nothing of a weight is left to its prior. Where they have many, or are local, a share is anchored, and the weights
-follow from u by the conditional, as they do from free inducing codes. Without weight noise K_uu may be nearly singular:
-then u = L v with L the factor at the mean of q(z), which a draw of z does not move, and q(v) is what is learned.
+If the layers have few weights, all of them are anchored and u includes the weight noise: its prior covariance is
+K_uu(z) + sigma_w^2 I, and u fixes every weight. If the layers have many weights, or are local, some weights are
+anchored and the others follow from u by the conditional, as with free inducing codes. Without weight noise K_uu may be
+nearly singular. Then u = L v, where L is the factor at the mean of q(z) and the same in every draw; q(v) is learned.
 """
 
 import equinox as eqx
@@ -23,12 +23,12 @@ from metaprior.weight_gp.weight_noise import WeightNoise
 
 #: Standard deviation of q(u) at the start; the prior's is about 1.
 INITIAL_STD = 0.03
-#: Anchors up to which q(u) has a full covariance.
+#: The largest number of anchors for which q(u) has a full covariance.
 FULL_COVARIANCE = 64
 
 
 class Placed(eqx.Module):
-    """Inducing values with their codes at one draw of z: q(v) = N(mean, factor factor'), u = L v, K_uu = L L'."""
+    """Inducing values and their codes at one draw of z: q(v) = N(mean, factor factor'), u = L v, K_uu = L L'."""
 
     mean: Float[Array, " M"]
     factor: Float[Array, "M M"]
@@ -60,7 +60,7 @@ class Placed(eqx.Module):
 
 
 class Anchored(eqx.Module):
-    """q(u) at the codes of chosen weights; `whole` where these are all weights, in the order of the layers."""
+    """q(u) at the codes of chosen weights; `whole` means that these are all weights, in the order of the layers."""
 
     mean: Float[Leaf, " M"]
     log_diagonal: Float[Leaf, " M"]
@@ -84,7 +84,7 @@ class Anchored(eqx.Module):
         *,
         whole: bool,
     ) -> "Anchored":
-        """Start from random weights of the prior's spread, known to within `INITIAL_STD`."""
+        """Start from random means with the prior's spread, and standard deviation `INITIAL_STD`."""
         count = len(units[0])
         below = np.zeros((count, count)) if count <= FULL_COVARIANCE else None
         units_in, units_out = (tuple(int(u) for u in side) for side in units)
@@ -100,15 +100,15 @@ class Anchored(eqx.Module):
     def input_codes(self) -> Leaf:
         """U_aux; only a local GP has it."""
         if self.code_aux is None:
-            raise ValueError("this GP is global: its inducing codes have no block for the input.")
+            raise ValueError("input_codes: expected a local GP; this GP is global, so its codes have no input block.")
         return self.code_aux
 
     def codes(self, z: Float[Array, "U Dz"]) -> tuple[Array, Array]:
-        """Return the codes' two blocks at a draw of the latents."""
+        """Return the input-unit and output-unit blocks of the codes at a draw of the latents."""
         return z[np.array(self.units_in)], z[np.array(self.units_out)]
 
     def posterior(self, root: Float[Array, "M M"] | None) -> "Posterior":
-        """Return q(u), for the factor of K_uu at the mean of q(z) where a share is anchored."""
+        """Return q(u). `root` is the factor of K_uu at the mean of q(z), or None if all weights are anchored."""
         spread = jnp.exp(self.log_diagonal)
         log_determinant = jnp.sum(self.log_diagonal)
         factor = spread if self.below_diagonal is None else self._below + jnp.diag(spread)
@@ -124,7 +124,7 @@ class Anchored(eqx.Module):
         return self.below_diagonal * mask.astype(self.mean.dtype)
 
     def noise_of_values(self, z: Float[Array, "U Dz"], weight_noise: WeightNoise) -> Float[Array, " M"]:
-        """Return the standard deviation of the weight noise that u has in it: none where a share is anchored."""
+        """Return the standard deviation of the weight noise that u includes: 0 unless all weights are anchored."""
         if not self.whole:
             return jnp.zeros(self.n_inducing, z.dtype)
         code_in, code_out = self.codes(z)
@@ -133,7 +133,7 @@ class Anchored(eqx.Module):
     def gram(
         self, z: Float[Array, "U Dz"], input_kernel: Kernel | None, weight_noise: WeightNoise
     ) -> Float[Array, "M M"]:
-        """Return K_uu(z), with the weight noise where u has it."""
+        """Return K_uu(z), plus the variance of the weight noise if u includes it."""
         code_in, code_out = self.codes(z)
         gram = self.kernel_in(code_in, code_in) * self.kernel_out(code_out, code_out)
         if input_kernel is not None:
@@ -143,7 +143,7 @@ class Anchored(eqx.Module):
     def kl_on_grid(
         self, z_in: Float[Array, "I Dz"], z_out: Float[Array, "J Dz"], noise: Float[Array, ""]
     ) -> Float[Array, ""]:
-        """Return the same for all weights of one global layer, whose K_uu = K_in (x) K_out + noise^2 I.
+        """Return KL[q(u) || p(u | z)] for all weights of one global layer, whose K_uu = K_in (x) K_out + noise^2 I.
 
         q(u) must be mean-field. Cost I^3 + J^3 + I J (I + J) instead of (I J)^3.
         """
@@ -154,13 +154,13 @@ class Anchored(eqx.Module):
         return cross - 0.5 * self.n_inducing - jnp.sum(self.log_diagonal)
 
     def placed(self, z: Float[Array, "U Dz"], posterior: "Posterior", inverse_root: Float[Array, "M M"]) -> Placed:
-        """Return the values in whitened form at a draw of the latents: mean L^-1 m, factor L^-1 T."""
+        """Return the whitened inducing values at a draw of the latents: mean L^-1 m, factor L^-1 T."""
         mean, factor = inverse_root @ posterior.mean, posterior.times(inverse_root)
         return Placed(mean, factor, self.kernel_in, self.kernel_out, *self.codes(z), self.code_aux)
 
 
 class Posterior(eqx.Module):
-    """q(u) = N(mean, T T'), T a matrix or the diagonal of one."""
+    """q(u) = N(mean, T T'). `factor` is T, or its diagonal if T is diagonal."""
 
     mean: Float[Array, " M"]
     factor: Float[Array, "M *M"]
@@ -175,7 +175,7 @@ class Posterior(eqx.Module):
         return matrix * self.factor if self.factor.ndim == 1 else matrix @ self.factor
 
     def kl(self, inverse_root: Float[Array, "M M"]) -> Float[Array, ""]:
-        """Return KL[q(u) || N(0, L L')] for a given L^-1. Cost M^2, and M^3 where T is a matrix."""
+        """Return KL[q(u) || N(0, L L')] for a given L^-1. Cost M^2, or M^3 if T is a full matrix."""
         squares = jnp.sum((inverse_root @ self.mean) ** 2) + jnp.sum(self.times(inverse_root) ** 2)
         log_determinants = jnp.sum(jnp.log(jnp.diagonal(inverse_root))) + self.log_determinant
         return 0.5 * (squares - self.mean.shape[0]) - log_determinants

@@ -1,8 +1,8 @@
-"""What a conditional is: how the weights follow from the unit latents and the GP.
+"""The interface of a conditional: how the weights follow from the unit latents and the GP.
 
-Given z and q(u), the weights are jointly Gaussian; each file beside this one is one way to draw them (or the
-pre-activations they make). A conditional says how many normals it needs, and given them returns a `ConditionalDraw`
-that pushes activations and hands out explicit weights.
+Given z and q(u), the weights are jointly Gaussian. Each conditional in this folder is one way to draw them, or to draw
+the pre-activations they produce. A conditional states how many standard normals it needs. Given these it returns a
+`ConditionalDraw`, which maps activations through the layers and can also return explicit weights.
 """
 
 import abc
@@ -22,18 +22,18 @@ from metaprior.weight_gp.anchored import Anchored, Placed
 from metaprior.weight_gp.sparse_gp import SparseGP
 from metaprior.weight_gp.weight_noise import WeightNoise
 
-#: The scale of a layer's weights and that of its biases.
+#: The default scales of a layer: of its weights, and of its biases.
 UNIT_SCALE = np.ones(2, np.float32)
 
 
-#: Inducing values at free codes, at anchored ones, and at those of a draw.
+#: Inducing values at free codes, at anchored codes, and at the codes of one draw.
 AnySparseGP = SparseGP | Anchored | Placed
 
 
 class LayerLatents(NamedTuple):
-    """The latents of the input and output units of one layer of weights; the bias unit stands last among the inputs.
+    """The latents of the input and output units of one layer of weights; the bias unit is the last input unit.
 
-    The layer's weights are `scale[0]`, its biases `scale[1]` times what the GP says.
+    A weight is `scale[0]` times the value of the GP, and a bias is `scale[1]` times the value of the GP.
     """
 
     z_in: Float[Array, "I Dz"]
@@ -43,22 +43,22 @@ class LayerLatents(NamedTuple):
 
 
 def input_scales(scale: Float[Leaf, "2"], num_inputs: int) -> Float[Array, " I"]:
-    """Return every input unit's scale."""
+    """Return the scale of every input unit; the bias unit is last."""
     return jnp.concatenate([jnp.broadcast_to(scale[0], num_inputs - 1), jnp.asarray(scale[1])[None]])
 
 
 def stacked(parts: Sequence[Array], last: Leaf) -> Array:
-    """Join every layer's latents and the inducing block, so that a kernel is evaluated once for all of them."""
+    """Join the latents of all layers and the inducing block, so that a kernel is evaluated once for all of them."""
     return jnp.concatenate([*parts, jnp.asarray(last, parts[0].dtype)])
 
 
 def unstacked(rows: Array, parts: Sequence[Array]) -> list[Array]:
-    """Cut rows that belong to joined parts into every layer's own."""
+    """Split rows of the joined parts back into the rows of each part."""
     return jnp.split(rows, np.cumsum([p.shape[0] for p in parts])[:-1].tolist())
 
 
 class GPContext(NamedTuple):
-    """One GP with all that defines its GP: q(u), the input kernel (None: global), L^-1, and sigma_w."""
+    """Everything that defines one GP: q(u), the input kernel (None if global), L^-1, and sigma_w."""
 
     sparse_gp: SparseGP | Placed
     input_kernel: Kernel | None
@@ -76,15 +76,15 @@ class GPContext(NamedTuple):
 
 
 class ConditionalDraw(eqx.Module):
-    """One draw of the weights that a GP governs."""
+    """One draw of the weights of all layers that share a GP."""
 
     @abc.abstractmethod
     def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return the layers at the given inputs; `rows` are the rows' own normals."""
+        """Return the layers at the given inputs; `rows` holds the normals of each row."""
 
     @abc.abstractmethod
     def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return explicit weights of every layer: [I, J], or [B, I, J] where they depend on the input."""
+        """Return the explicit weights of every layer: [I, J], or [B, I, J] if they depend on the input."""
 
 
 class Conditional(eqx.Module):
@@ -94,22 +94,22 @@ class Conditional(eqx.Module):
     def sizes(
         self, sparse_gp: AnySparseGP, input_kernel: Kernel | None, weight_layers: Sequence[WeightLayer]
     ) -> NormalCounts:
-        """Return how many normals a draw takes."""
+        """Return how many normals a draw needs."""
 
     @abc.abstractmethod
     def draw(
         self, prior: GPContext, layer_latents: Sequence[LayerLatents], normals: StandardNormals
     ) -> ConditionalDraw:
-        """Return one draw for the layers with these ends."""
+        """Return one draw for the layers with these latents."""
 
     @property
     def couples_rows(self) -> bool:
-        """Whether, in a local model, the rows of one call are drawn jointly."""
+        """Whether the rows of one call are drawn jointly in a local model."""
         return False
 
 
 def per_row(context: Float[Array, "*b W"], h: Array) -> Array:
-    """Give a row's context [B, W] the shape to multiply h-like arrays [B, positions..., W]."""
+    """Reshape the context of the rows, [B, W], so that it multiplies arrays of shape [B, positions..., W]."""
     if context.ndim == 1:
         return context
     return context.reshape(context.shape[0], *([1] * (h.ndim - 2)), context.shape[1])

@@ -1,7 +1,7 @@
-"""`fitc`: u drawn, then independent weights with the conditional's variances (the paper's diagonal approximation).
+"""`fitc`: draw u, then independent weights with the conditional's variances (the paper's diagonal approximation).
 
-q(w | z, u) = N(A u, diag(B)). With u integrated this is the appendix's FITC: the correlations that u explains are
-kept. It bounds a model whose conditional is diagonal, not the stated one.
+q(w | z, u) = N(A u, diag(B)). With u integrated out this is the FITC of the paper's appendix: the correlations that u
+explains are kept. The objective is a lower bound for a model with a diagonal conditional, not for the stated model.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ class FITC(Conditional):
     def sizes(
         self, sparse_gp: AnySparseGP, input_kernel: Kernel | None, weight_layers: Sequence[WeightLayer]
     ) -> NormalCounts:
-        """Normals for v, and the rows' own."""
+        """Return the normals of v and of each row."""
         return NormalCounts(weights=sparse_gp.n_inducing, per_row=row_normals(weight_layers))
 
     def draw(
         self, prior: GPContext, layer_latents: Sequence[LayerLatents], normals: StandardNormals
     ) -> IndependentDraw:
-        """Draw u; P = K_uu^-1."""
+        """Return independent weights given a draw of u; here P = K_uu^-1."""
         v, inverse = prior.sparse_gp.draw(normals.weights), prior.inverse_root
         return IndependentDraw(prior, prior.solve(v), inverse.T @ inverse, layer_latents)

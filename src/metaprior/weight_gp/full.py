@@ -1,12 +1,12 @@
 """`full`: the exact joint Gaussian of all weights, by Matheron's rule on a Kronecker grid.
 
-The codes of the layers are grids Z_in x Z_out and k_w is a product, so with the inducing codes joined to both sides,
-a = (Z_in, U_in) and b = (Z_out, U_out), a prior draw on the grid a x b is G = chol(K_a) E chol(K_b)'. Read f_w from
-the layers' blocks and f_u from the entries (U_in,m, U_out,m); then w = f_w + K_wu K_uu^-1 (u - f_u) + sigma_w eps has
-exactly the mean and covariance of q(w | z). Cost (H + M)^3 instead of W^3.
+The codes of a layer form a grid Z_in x Z_out, and k_w is a product. Join the inducing codes to both sides:
+a = (Z_in, U_in) and b = (Z_out, U_out). A prior draw on the grid a x b is then G = chol(K_a) E chol(K_b)'. Read f_w
+from the blocks of the layers and f_u from the entries (U_in,m, U_out,m). Then w = f_w + K_wu K_uu^-1 (u - f_u)
++ sigma_w eps has exactly the mean and covariance of q(w | z). Cost (H + M)^3 instead of W^3.
 
-With an input kernel there is a third factor over c = (U_aux, eps): rows of one call are drawn jointly, coherent over
-x. The factor is lower triangular with U_aux first, so a row alone has the same marginal, and its own normals.
+An input kernel adds a third factor, over c = (U_aux, eps). The rows of one call are then drawn jointly, so the draw is
+coherent over x. The factor is lower triangular with U_aux first, so every row has the same marginal as by itself.
 """
 
 from collections.abc import Sequence
@@ -30,18 +30,18 @@ from metaprior.weight_gp.base import (
     stacked,
 )
 
-#: Rows of the larger factor of a draw: more take a second a draw, and hours a fit.
+#: The most rows that the larger factor of a draw may have. Beyond it a draw takes a second and a fit takes hours.
 MOST_ROWS = 4000
 
 
 class Full(Conditional):
-    """Jointly Gaussian weights given z; `jitter` is that of the grid's factors."""
+    """Jointly Gaussian weights given z; `jitter` is the relative jitter of the grid's factors."""
 
     jitter: float = eqx.field(static=True, default=1e-6)
 
     @property
     def couples_rows(self) -> bool:
-        """The rows share the third factor."""
+        """True: in a local model the rows share the third factor."""
         return True
 
     def _grid(self, sparse_gp: AnySparseGP, weight_layers: Sequence[WeightLayer]) -> tuple[int, int]:
@@ -49,8 +49,8 @@ class Full(Conditional):
         sides = sum(len(w.inputs) for w in weight_layers) + extra, sum(len(w.outputs) for w in weight_layers) + extra
         if max(sides) > MOST_ROWS:
             raise ValueError(
-                f"conditional='full': expected at most {MOST_ROWS} units and inducing codes at one end of the layers: "
-                f"their covariance is factored in every draw; got {max(sides)}. Take conditional='pathwise'."
+                f"conditional='full': expected at most {MOST_ROWS} units and inducing codes per side of the layers, "
+                f"because every draw factors their covariance; got {max(sides)}. Use conditional='pathwise' instead."
             )
         return sides
 
@@ -64,14 +64,14 @@ class Full(Conditional):
     def sizes(
         self, sparse_gp: AnySparseGP, input_kernel: Kernel | None, weight_layers: Sequence[WeightLayer]
     ) -> NormalCounts:
-        """Normals for v, for the grid (at every U_aux), for sigma_w; a row's own grid in the local model."""
+        """Return the normals of v, the grid (at every U_aux) and sigma_w; in a local model each row adds a grid."""
         shapes = self._shapes(sparse_gp, input_kernel, weight_layers)
         a, b = self._grid(sparse_gp, weight_layers)
         total = int(sum(np.prod(s) for s in shapes))
         return NormalCounts(weights=total, per_row=0 if input_kernel is None else a * b)
 
     def draw(self, prior: GPContext, layer_latents: Sequence[LayerLatents], normals: StandardNormals) -> "FullDraw":
-        """Factor the two sides of the grid."""
+        """Return a draw with both sides of the grid factored."""
         sparse_gp = prior.sparse_gp
         shapes = self._shapes(sparse_gp, prior.input_kernel, [e.weight_layer for e in layer_latents])
         for_v, grid, *white = take(normals.weights, *shapes)
@@ -96,7 +96,7 @@ class Full(Conditional):
 
 
 class FullDraw(ConditionalDraw):
-    """The grid's factors and normals; weights follow at given inputs."""
+    """The factors and normals of the grid, from which the weights at given inputs follow."""
 
     prior: GPContext
     root_in: Float[Array, "a a"]
@@ -117,7 +117,7 @@ class FullDraw(ConditionalDraw):
         return out
 
     def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return the drawn weights, [I, J], or [B, I, J] jointly over the rows."""
+        """Return the drawn weights: [I, J], or [B, I, J] drawn jointly over the rows in a local model."""
         kernel, sparse_gp = self.prior.input_kernel, self.prior.sparse_gp
         m = np.arange(sparse_gp.n_inducing)
         place_in, place_out = self.root_in.shape[0] - len(m) + m, self.root_out.shape[0] - len(m) + m
@@ -141,7 +141,7 @@ class FullDraw(ConditionalDraw):
         return [w[0] for w in drawn] if kernel is None else drawn
 
     def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return h -> h w, with each row's own weights in the local model."""
+        """Return h -> h w; in a local model each row has its own weights."""
         weights = self.weights(eps, rows)
 
         def layer(w: Array) -> Layer:

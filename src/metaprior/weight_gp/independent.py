@@ -1,18 +1,18 @@
-"""What `diag` and `fitc` share: weights independent given the draw, hence Gaussian pre-activations.
+"""What `diag` and `fitc` share: the weights are independent given the draw, so the pre-activations are Gaussian.
 
-This is the local reparameterisation:
+The pre-activations are drawn directly (local reparameterisation):
 
 mean[n,j] = sum_m (h E_in)[n,m] a[n,m] alpha[m] E_out[j,m]                          cost B (I + J) M
 var[n,j]  = sum_i h[n,i]^2 (k(c_ij, c_ij) + sigma_w^2) - explained[n,j]
 explained[n,j] = sum_mm' E_out[j,m] E_out[j,m'] P[m,m'] a[n,m] a[n,m'] sum_i h[n,i]^2 E_in[i,m] E_in[i,m']
 
-The explained part in two orders, the same number; the cheaper is taken by its count of operations:
+The explained part can be summed in two orders with the same result. The one with fewer operations is used:
 weight-first       every weight's share once, then h^2 times it:  I J M^2 + B I J (global), B I J M^2 (local)
-activation-first   the inner bracket per row, then per output:     B (I + J) M^2
+activation-first   the inner sum per row, then per output:         B (I + J) M^2
 
-Sums over m, m' take pairs m <= m', half of them; but pairs are gathered, (I + J) M^2 / 2 slow moves and as many back
-in the gradient. Where a layer is small its weights' columns c = E_in E_out are formed instead, and c' P c is summed
-over all m, m'.
+The sums over m, m' run over pairs m <= m' only, which halves the work. But the pairs have to be gathered: that takes
+(I + J) M^2 / 2 slow memory moves, and as many again in the gradient. For a small layer the columns c = E_in E_out of
+its weights are formed instead, and c' P c is summed over all m, m'.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,12 +27,12 @@ from metaprior.networks import Layer, WeightLayer
 from metaprior.types import Leaf
 from metaprior.weight_gp.base import ConditionalDraw, GPContext, LayerLatents, input_scales
 
-#: What gathering a pair costs, in multiplications (measured, float32, with the gradient).
+#: The cost of gathering one pair, in multiplications (measured in float32, including the gradient).
 GATHER = 25
 
 
 def operation_counts(num_rows: int, num_in: int, num_out: int, n_inducing: int, *, local: bool) -> tuple[int, int]:
-    """Return the operations of (weight-first, activation-first)."""
+    """Return the number of operations of both orders: (weight-first, activation-first)."""
     weights, square = num_in * num_out, n_inducing**2
     weight_first = num_rows * weights * square if local else weights * square + num_rows * weights
     return weight_first, num_rows * (num_in + num_out) * square
@@ -45,21 +45,21 @@ def _pairs(columns: Float[Array, "H M"]) -> Float[Array, "H Q"]:
 
 
 def _pair_weights(precision: Float[Array, "M M"]) -> Float[Array, " Q"]:
-    """Return P over pairs m <= m', off-diagonal ones twice."""
+    """Return the entries of P for the pairs m <= m', with the off-diagonal entries doubled."""
     first, second = np.triu_indices(precision.shape[0])
     twice = np.where(first == second, 1, 2).astype(precision.dtype)
     return precision[first, second] * twice
 
 
 def is_small(num_in: int, num_out: int) -> bool:
-    """Whether I J M^2 / 2, what pairs save, is less than (I + J) M^2 / 2 gathered pairs cost."""
+    """Whether pairs save less (I J M^2 / 2) than it costs to gather (I + J) M^2 / 2 of them."""
     return num_in * num_out < GATHER * (num_in + num_out)
 
 
 def explained_activation_first(
     h2: Float[Array, "B I"], e_in: Array, e_out: Array, a: Float[Array, "B M"] | None, precision: Array
 ) -> Float[Array, "B J"]:
-    """Contract over the input units first: B (I + J) M^2."""
+    """Return the explained part, summed over the input units first. Cost B (I + J) M^2."""
     inner = (h2 @ _pairs(e_in)) * _pair_weights(precision)
     if a is not None:
         inner = inner * _pairs(a)
@@ -69,7 +69,7 @@ def explained_activation_first(
 def explained_weight_first(
     h2: Float[Array, "B I"], e_in: Array, e_out: Array, a: Float[Array, "B M"] | None, precision: Array
 ) -> Float[Array, "B J"]:
-    """Form every weight's share first: I J M^2 + B I J, and that for every row in the local model."""
+    """Return the explained part, from every weight's share. Cost I J M^2 + B I J, or B I J M^2 in a local model."""
     if a is None and is_small(e_in.shape[0], e_out.shape[0]):
         columns = (e_in[:, None] * e_out).reshape(-1, e_in.shape[1])
         return h2 @ jnp.sum((columns @ precision) * columns, axis=1).reshape(e_in.shape[0], -1)
@@ -84,13 +84,13 @@ def explained_weight_first(
 
 
 def cheaper_order(num_rows: int, e_in: Leaf, e_out: Leaf, *, local: bool) -> Callable[..., Array]:
-    """Return the evaluation order with fewer operations for these shapes."""
+    """Return the order of summation that needs fewer operations for these shapes."""
     counts = operation_counts(num_rows, e_in.shape[0], e_out.shape[0], e_in.shape[1], local=local)
     return explained_weight_first if counts[0] < counts[1] else explained_activation_first
 
 
 class IndependentDraw(ConditionalDraw):
-    """Weights with given means and variances, independent of one another; a row draws its own pre-activations."""
+    """Independent weights with given means and variances; each row draws its own pre-activations."""
 
     prior: GPContext
     alpha: Float[Array, " M"]
@@ -101,7 +101,7 @@ class IndependentDraw(ConditionalDraw):
     weight_layers: tuple[WeightLayer, ...] = eqx.field(static=True)
 
     def __init__(self, prior: GPContext, alpha: Array, precision: Array, layer_latents: Sequence[LayerLatents]) -> None:
-        """Keep the latents apart from the (static) layers of weights."""
+        """Store the latents separately from the layers of weights, which are static."""
         self.prior, self.alpha, self.precision = prior, alpha, precision
         self.z_in, self.z_out = [e.z_in for e in layer_latents], [e.z_out for e in layer_latents]
         self.scales, self.weight_layers = [e.scale for e in layer_latents], tuple(e.weight_layer for e in layer_latents)
@@ -116,7 +116,7 @@ class IndependentDraw(ConditionalDraw):
         )
 
     def moments(self, layer: int, h: Float[Array, "B I"], eps: Float[Array, "B E"]) -> tuple[Array, Array]:
-        """Return mean and variance of the pre-activations."""
+        """Return the mean and variance of the pre-activations."""
         z_in, z_out, e_in, e_out = self._blocks(layer)
         h = h * input_scales(self.scales[layer], h.shape[-1])
         sparse_gp, kernel = self.prior.sparse_gp, self.prior.input_kernel
@@ -130,7 +130,7 @@ class IndependentDraw(ConditionalDraw):
         return mean, jnp.maximum(total - explained, 0) + noise
 
     def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return h -> mean + std * the row's normals."""
+        """Return h -> mean + std * normals of the row."""
         sizes = [w.positions * len(w.outputs) for w in self.weight_layers]
         normals = jnp.split(rows, np.cumsum(sizes)[:-1].tolist(), axis=1)
 
@@ -147,7 +147,7 @@ class IndependentDraw(ConditionalDraw):
         return [layer(index) for index in range(len(self.weight_layers))]
 
     def weight_moments(self, layer: int, eps: Float[Array, "B E"]) -> tuple[Array, Array]:
-        """Return every weight's mean and variance, [I, J] or [B, I, J]."""
+        """Return the mean and variance of every weight: [I, J], or [B, I, J] in a local model."""
         z_in, z_out, e_in, e_out = self._blocks(layer)
         kernel, sparse_gp = self.prior.input_kernel, self.prior.sparse_gp
         a = jnp.ones((1, self.alpha.shape[0])) if kernel is None else self.prior.cross_aux(eps)
@@ -163,7 +163,7 @@ class IndependentDraw(ConditionalDraw):
         return (mean[0], variance[0]) if kernel is None else (mean, variance)
 
     def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return the mean weights: given the draw, the rest is noise that each row draws for itself."""
+        """Return the mean weights given the draw; the rest is noise that each row draws for itself."""
         return [self.weight_moments(index, eps)[0] for index in range(len(self.weight_layers))]
 
 
@@ -173,5 +173,5 @@ def row_normals(weight_layers: Sequence[WeightLayer]) -> int:
 
 
 def _root(variance: Array) -> Array:
-    # sqrt has no derivative at 0
+    # The derivative of sqrt is infinite at 0.
     return jnp.sqrt(jnp.maximum(variance, jnp.finfo(variance.dtype).tiny * 1e6))

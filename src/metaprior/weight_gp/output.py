@@ -1,17 +1,17 @@
-"""The output layer's weights given everything below: a Gaussian, and so a GP over the network's outputs.
+"""The output weights given everything below are Gaussian, so the outputs of the network are a GP.
 
 f_o(x) = sum_i s_i h_i(x) (f(z_i, z_o, x) + sigma_w n_io) is linear in the output weights, which are Gaussian given
-the unit latents z. With phi = s h, the scaled activations of the last hidden layer (its bias unit among them),
+the unit latents z. With phi = s h, the scaled activations of the last hidden layer (including its bias unit),
 
     cov(f_o(x), f_o'(x')) = k_out(z_o, z_o') k_aux(x, x') phi(x)' K_in phi(x') + [o = o'] phi(x)' Sigma_w phi(x')
 
-where Sigma_w is the diagonal of the weight noise and k_aux = 1 in a global layer. The weight noise is the same at all
-inputs, or (`local_noise`) follows the input kernel as f does, so that nothing is known far from the data.
+where Sigma_w is the diagonal matrix of weight-noise variances, and k_aux = 1 in a global layer. The weight noise is the
+same at all inputs, or with `local_noise` follows the input kernel as f does: then nothing is known far from the data.
 
-Where the layer shares its GP with layers below, the values u that were drawn there are known: the mean is G alpha, and
-G K_uu^-1 G' is taken off the covariance, with G[(n, o), m] = (phi E_in)[n, m] a[n, m] E_out[o, m]. Where it does not,
-and the weight noise is the same for all outputs, the outputs are independent in the eigenvectors of K_out
-(`is_separable`), and nothing need be as large as rows times outputs.
+If the layer shares its GP with layers below, the values u that were drawn there are known: the mean is G alpha, and
+G K_uu^-1 G' is subtracted from the covariance, with G[(n, o), m] = (phi E_in)[n, m] a[n, m] E_out[o, m]. If not, and
+the weight noise is the same for all outputs, the outputs are independent in the eigenbasis of K_out (`is_separable`),
+and no matrix needs to be as large as rows times outputs.
 """
 
 from typing import NamedTuple
@@ -28,36 +28,36 @@ from metaprior.types import Leaf
 
 
 class OutputRows(NamedTuple):
-    """Rows as the output layer sees them: phi, the activations below times the scale of their weights, and eps."""
+    """The inputs of the output layer: phi, the activations below times the scale of their weights, and eps."""
 
     phi: Float[Array, "B I"]
     eps: Float[Array, "B E"]
 
 
 class KnownValues(NamedTuple):
-    """Values u of the output layer's own GP that were drawn below, at codes c_m = [in_m, out_m(, aux_m)]."""
+    """Values u of the output layer's GP that were drawn below it, at codes c_m = [in_m, out_m(, aux_m)]."""
 
     cross_in: Float[Array, "I M"]
     cross_out: Float[Array, "K M"]
     inverse_root: Float[Array, "M M"]
     alpha: Float[Array, " M"]
     code_aux: Leaf | None
-    #: Gram matrices of the units joined with the codes, and the weight noise that u has itself: for drawing functions.
+    #: For drawing functions: Gram matrices of the units joined with the codes, and the weight noise included in u.
     joined_in: Float[Array, "A A"]
     joined_out: Float[Array, "C C"]
     noise: Float[Array, " M"]
 
     @property
     def input_codes(self) -> Leaf:
-        """The codes' blocks for the input; only the values of a local GP have them."""
+        """U_aux; only a local GP has it."""
         assert self.code_aux is not None
         return self.code_aux
 
 
 class OutputPrior(eqx.Module):
-    """The Gaussian prior of the output weights given a draw of all that is below, and of the functions they make.
+    """The Gaussian prior of the output weights, and of the network's outputs, given a draw of everything below.
 
-    `std_out` None says that the weight noise is the same for all outputs.
+    If `std_out` is None, the weight noise is the same for all outputs.
     """
 
     gram_in: Float[Array, "I I"]
@@ -77,7 +77,7 @@ class OutputPrior(eqx.Module):
 
     @property
     def is_separable(self) -> bool:
-        """Whether the covariance is K_out (x) signal + I (x) white: no known values, the same noise for all outputs."""
+        """Whether the covariance is K_out (x) signal + I (x) white: no known values, equal noise for all outputs."""
         return self.known is None and self.std_out is None
 
     @property
@@ -85,13 +85,13 @@ class OutputPrior(eqx.Module):
         return jnp.ones(self.num_outputs, self.gram_out.dtype) if self.std_out is None else self.std_out**2
 
     def mean(self, rows: OutputRows) -> Float[Array, "K B"]:
-        """Return the prior mean: 0, or what the known values say. Cost B (I + K) M."""
+        """Return the prior mean: 0, or the mean given the known values. Cost B (I + K) M."""
         if self.known is None:
             return jnp.zeros((self.num_outputs, rows.phi.shape[0]), rows.phi.dtype)
         return self.known.cross_out @ (self._inner(rows) * self.known.alpha).T
 
     def parts(self, a: OutputRows, b: OutputRows) -> tuple[Float[Array, "A B"], Float[Array, "A B"]]:
-        """Return what two sets of rows share through f and through the weight noise, for outputs of variance 1."""
+        """Return the covariances of two sets of rows due to f and to the weight noise, for outputs of variance 1."""
         signal = (a.phi @ self.gram_in) @ b.phi.T
         white = (a.phi * self.std_in**2) @ b.phi.T
         if self.kernel is not None:
@@ -100,7 +100,7 @@ class OutputPrior(eqx.Module):
         return signal, white
 
     def own_parts(self, rows: OutputRows) -> tuple[Float[Array, " B"], Float[Array, " B"]]:
-        """Return the same for every row with itself. Cost B I^2."""
+        """Return the variances of every row due to f and to the weight noise. Cost B I^2."""
         signal = jnp.sum((rows.phi @ self.gram_in) * rows.phi, axis=1)
         white = jnp.sum((rows.phi * self.std_in) ** 2, axis=1)
         if self.kernel is not None:
@@ -109,7 +109,7 @@ class OutputPrior(eqx.Module):
         return signal, white
 
     def covariance(self, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
-        """Return the covariance of all outputs at two sets of rows, output after output. Cost K^2 A B + A B I."""
+        """Return the covariance of all outputs at two sets of rows, ordered by output. Cost K^2 A B + A B I."""
         signal, white = self.parts(a, b)
         # [o, n, o', n']
         total = self.gram_out[:, None, :, None] * signal[:, None, :]
@@ -119,7 +119,7 @@ class OutputPrior(eqx.Module):
         return total.reshape(self.num_outputs * a.phi.shape[0], -1)
 
     def own_covariance(self, rows: OutputRows) -> Float[Array, "B K K"]:
-        """Return the covariance of the outputs at every row by itself. Cost B (I^2 + K^2)."""
+        """Return the covariance of the outputs at each row. Cost B (I^2 + K^2)."""
         signal, white = self.own_parts(rows)
         total = signal[:, None, None] * self.gram_out + white[:, None, None] * jnp.diag(self._variance_out)
         if self.known is not None:
@@ -143,7 +143,7 @@ class OutputPrior(eqx.Module):
         return at_codes @ self.known.alpha, covariance - explained @ explained.T
 
     def spread(self, coefficients: Float[Array, "K A"], at: OutputRows, rows: OutputRows) -> Float[Array, "K B"]:
-        """Return the covariance of rows with `at`, times coefficients there. Cost K A B, and no matrix of that size."""
+        """Return the covariance of `rows` with `at`, times the coefficients, without the full matrix. Cost K A B."""
         signal, white = self.parts(at, rows)
         total = self.gram_out @ coefficients @ signal + self._variance_out[:, None] * (coefficients @ white)
         if self.known is not None:
@@ -159,7 +159,7 @@ class OutputPrior(eqx.Module):
         return inner
 
     def _explained(self, rows: OutputRows) -> Float[Array, "K B M"]:
-        """Return G L^-T, whose products are what the known values explain."""
+        """Return G L^-T, whose outer product is the covariance that the known values explain."""
         assert self.known is not None
         columns = self.known.cross_out[:, None, :] * self._inner(rows)
         return columns @ self.known.inverse_root.T
@@ -175,13 +175,13 @@ class OutputPrior(eqx.Module):
         return [(spectral, count), (count, num_in + known, num_out + known), white, (known,)]
 
     def num_normals(self, num_features: int, num_dims: int) -> int:
-        """Return how many normals one function of the prior takes."""
+        """Return how many normals one function drawn from the prior needs."""
         return int(sum(np.prod(shape) for shape in self._draw_shapes(num_features, num_dims)))
 
     def function(self, normals: Float[Array, " n"], num_features: int, num_dims: int) -> "PriorFunction":
-        """Return a function drawn from the prior less its mean, by random features of the input kernel.
+        """Return a function drawn from the prior, minus the prior mean, by random features of the input kernel.
 
-        Exact for a global layer; for a local one the first two moments are exact for any number of features.
+        The draw is exact for a global layer. For a local layer, its first two moments are exact for any `num_features`.
         """
         spectral, grid, white, own_normals = take(normals, *self._draw_shapes(num_features, num_dims))
         joined_in = self.gram_in if self.known is None else self.known.joined_in
@@ -206,7 +206,7 @@ class OutputPrior(eqx.Module):
 
 
 class PriorFunction(eqx.Module):
-    """One function of the prior, less the prior's mean: the values of the GP's features and of the weight noise."""
+    """One function drawn from the prior, minus the prior mean: coefficients of the features, and weight noise."""
 
     prior: OutputPrior
     spectral: Float[Array, "R F"]

@@ -1,14 +1,14 @@
 """`pathwise`: coherent draws at linear cost, by random features and Matheron's rule.
 
 f(c) = sum_f c_f psi_f(c) / sqrt(F) + K_cu K_uu^-1 (u - f_prior(C_u)). A feature of a product kernel is the product of
-the blocks' features, so a layer is `((h @ left) * context) @ right.T`, where left and right join the kernel columns
-(M), the features (F) and those of the weight noise. Cost B (I + J)(M + F): no weight matrix, no B x M x M array.
-In the global model the context is the same for every row, so a small layer's weights may be formed once instead,
-I J (M + F) + B I J; the cheaper is taken by its count of operations.
-The draw is a function of x. With fresh frequencies in every draw the first two moments are exact for any F.
+the features of its factors, so a layer is `((h @ left) * context) @ right.T`, where left and right join the kernel
+columns (M), the features (F) and the features of the weight noise. Cost B (I + J)(M + F), without a weight matrix and
+without an array of size B x M x M. In a global model the context is the same for every row, so the weights of a small
+layer can be formed once instead, at cost I J (M + F) + B I J. The way with fewer operations is used.
+The draw is a function of x. Every draw has fresh frequencies, so its first two moments are exact for any F.
 
-The weight noise is white over units: delta_ik = E[cos(w (i - k))] for whole numbers and w uniform on the circle, so
-it has features as well, and they cost two numbers each instead of one per weight.
+The weight noise is white over units: delta_ik = E[cos(w (i - k))] for whole numbers i, k and w uniform on the circle.
+So it has random features too, which take two random numbers per side each, instead of one per weight.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ from metaprior.weight_gp.weight_noise import WeightNoise
 
 
 class Pathwise(Conditional):
-    """Draws as functions: `num_features` for the GP, `num_noise_features` for the weight noise."""
+    """Draws weights as functions, with `num_features` for the GP and `num_noise_features` for the weight noise."""
 
     num_features: int = eqx.field(static=True, default=64)
     num_noise_features: int = eqx.field(static=True, default=16)
@@ -53,13 +53,13 @@ class Pathwise(Conditional):
     def sizes(
         self, sparse_gp: AnySparseGP, input_kernel: Kernel | None, weight_layers: Sequence[WeightLayer]
     ) -> NormalCounts:
-        """Normals for v and the coefficients; those that choose frequencies and phases."""
+        """Return the normals of v and of the coefficients, and those that choose frequencies and phases."""
         shapes = self._spectral_shapes(sparse_gp, input_kernel)
         weights = sparse_gp.n_inducing + self.num_features + self.num_noise_features
         return NormalCounts(weights=weights, spectral=sum(a * b for a, b in shapes))
 
     def draw(self, prior: GPContext, layer_latents: Sequence[LayerLatents], normals: StandardNormals) -> "PathwiseDraw":
-        """Draw the prior's features and update them to pass through u at the inducing codes."""
+        """Draw a function of the prior and update it to pass through u at the inducing codes."""
         sparse_gp = prior.sparse_gp
         spectral = take(normals.spectral, *self._spectral_shapes(sparse_gp, prior.input_kernel))
         widths = (sparse_gp.n_inducing, self.num_features, self.num_noise_features)
@@ -87,7 +87,7 @@ class Pathwise(Conditional):
 
 
 class PathwiseDraw(ConditionalDraw):
-    """A drawn function of the input: coefficients, and every layer's two blocks of columns."""
+    """A drawn function of the input: its coefficients, and two blocks of columns for every layer."""
 
     prior: GPContext
     coefficients: Float[Array, " W"]
@@ -97,7 +97,7 @@ class PathwiseDraw(ConditionalDraw):
     scales: list[Leaf]
 
     def context(self, eps: Float[Array, "B E"]) -> Array:
-        """Return the coefficients at every input, [B, W]; [W] for the global model."""
+        """Return the coefficients at every input: [B, W], or [W] for a global model."""
         kernel = self.prior.input_kernel
         if kernel is None or self.spectral_aux is None:
             return self.coefficients
@@ -107,7 +107,7 @@ class PathwiseDraw(ConditionalDraw):
         return jnp.concatenate([*known, ones], axis=1) * self.coefficients
 
     def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return h -> ((h left) * context) right'; the scales go to the narrow side, B (M + F) numbers."""
+        """Return h -> ((h left) * context) right'. The scales multiply the inner array of B (M + F) numbers."""
         context = self.context(eps)
 
         def layer(left: Array, right: Array, scale: Leaf) -> Layer:
@@ -122,7 +122,7 @@ class PathwiseDraw(ConditionalDraw):
         return [layer(*parts) for parts in zip(self.left, self.right, self.scales, strict=True)]
 
     def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return the products written out."""
+        """Return the weight matrices, formed explicitly."""
         context = self.context(eps)
         return [
             _formed(left, context, right, scale)
@@ -131,7 +131,7 @@ class PathwiseDraw(ConditionalDraw):
 
 
 def forms_weights(num_rows: int, num_in: int, num_out: int, num_columns: int) -> bool:
-    """Whether I J W + B I J, the weights of all rows formed once, is less than B (I + J) W."""
+    """Whether forming the weights once for all rows, I J W + B I J, costs less than B (I + J) W."""
     return num_in * num_out * (num_columns + num_rows) < num_rows * (num_in + num_out) * num_columns
 
 
@@ -141,9 +141,9 @@ def _formed(left: Float[Array, "I W"], context: Float[Array, "*b W"], right: Flo
 
 
 def _columns(kernel: Kernel, parts: Sequence[Array], codes: Leaf, normals: Array) -> tuple[list[Array], Array]:
-    """Return every layer's kernel columns and features, side by side, and the features at the inducing codes."""
+    """Return the kernel columns and features of every layer, side by side, and the features at the inducing codes."""
     everything = jnp.concatenate(parts)
-    # the inducing codes go apart: joined to the units, the derivative would be cut and padded element by element
+    # The inducing codes are kept separate: joined to the units, their derivative would be cut and padded by element.
     columns = jnp.concatenate([kernel(everything, codes), kernel.features(everything, normals)], axis=1)
     return unstacked(columns, parts), kernel.features(jnp.asarray(codes, everything.dtype), normals)
 
@@ -153,9 +153,9 @@ def _white(
 ) -> tuple[list[Array], list[Array]]:
     """Return the features of the white kernel over unit numbers, times the std of the units of every layer.
 
-    One cosine for all of them: each costs compile time.
+    There is a single cosine for all layers, because each one costs compile time.
     """
-    turns_in, phase_in, turns_out, phase_out = normals  # times a full turn, a normal is uniform to 3e-9
+    turns_in, phase_in, turns_out, phase_out = normals  # modulo a full turn, 2 pi normal is uniform to 3e-9
     angles = [_numbers(e.weight_layer.inputs, normals) * turns_in + phase_in for e in layer_latents]
     angles += [_numbers(e.weight_layer.outputs, normals) * turns_out + phase_out for e in layer_latents]
     waves = np.sqrt(2).astype(normals.dtype) * cosine(2 * np.pi * jnp.concatenate(angles))

@@ -1,4 +1,4 @@
-"""The GP over weight codes, held by M inducing codes: u = f(C_u), q(u) whitened.
+"""The GP over weight codes, represented by M inducing codes: u = f(C_u), with a whitened q(u).
 
 K_uu = L L', u = L v, q(v) = N(m, T T'), prior p(v) = N(0, I) (paper, section 4.1; with a k_aux block, 4.2). An
 inducing code has a block for the input unit, one for the output unit and, in the local model, one for the input.
@@ -30,9 +30,9 @@ class SparseGP(Whitened):
         codes: tuple[np.ndarray, np.ndarray, np.ndarray | None],
         rng: np.random.Generator,
     ) -> "SparseGP":
-        """Start from a draw of the prior: from its mean, zero, no signal grows.
+        """Start from a draw of the prior, because no signal grows from the prior mean, which is zero.
 
-        The local model, whose biases reach the output directly, starts nearer to zero, or it learns needless detours.
+        A local model starts nearer to zero: its biases reach the output directly, and it would learn needless detours.
         """
         code_in, code_out, code_aux = codes
         n_inducing = code_in.shape[0]
@@ -43,7 +43,7 @@ class SparseGP(Whitened):
     def input_codes(self) -> Leaf:
         """U_aux; only a local GP has it."""
         if self.code_aux is None:
-            raise ValueError("this GP is global: its inducing codes have no block for the input.")
+            raise ValueError("input_codes: expected a local GP; this GP is global, so its codes have no input block.")
         return self.code_aux
 
     @property
@@ -52,12 +52,12 @@ class SparseGP(Whitened):
         return self.code_in.shape[1]
 
     def gram(self, input_kernel: Kernel | None) -> Float[Array, "M M"]:
-        """Return K_uu, the element-wise product of the blocks' matrices."""
+        """Return K_uu, the element-wise product of the Gram matrices of the blocks."""
         gram = self.kernel_in(self.code_in, self.code_in) * self.kernel_out(self.code_out, self.code_out)
         if input_kernel is not None:
             gram = gram * input_kernel(self.input_codes, self.input_codes)
         return gram
 
     def inverse_root(self, input_kernel: Kernel | None, jitter: Float[Array, ""]) -> tuple[Array, Array]:
-        """Return L^-1 with L L' = K_uu + jitter, and the jitter it took. Cost M^3."""
+        """Return L^-1 with L L' = K_uu + jitter, and the jitter that was needed. Cost M^3."""
         return jittered_inverse_root(self.gram(input_kernel), jitter)

@@ -1,7 +1,7 @@
 """sigma_w: the noise between the GP and a weight, w = f(code) + sigma_w(code) n with n ~ N(0, 1).
 
-One value, or a function of the code (the heteroscedastic form of the paper's footnote): log sigma_w^2 is linear in
-the code, so that it stays a product over the two units and no computation needs the weights one by one.
+It is one value, or a function of the code (the heteroscedastic form of the paper's footnote). Then log sigma_w^2 is
+linear in the code, so sigma_w is a product over the two units and no computation needs the weights one by one.
 """
 
 import equinox as eqx
@@ -23,15 +23,15 @@ class WeightNoise(eqx.Module):
 
     @classmethod
     def initial(cls, latent_dim: int, *, heteroscedastic: bool = False, std: float = INITIAL_STD) -> "WeightNoise":
-        """Start equal for all codes."""
+        """Start with the same value for all codes."""
         slope = np.zeros(latent_dim) if heteroscedastic else None
         return cls(np.asarray(np.log(std)), slope, None if slope is None else slope.copy())
 
     def std_in(self, z: Float[Array, "H Dz"]) -> Float[Array, " H"]:
-        """Return the input unit's factor of sigma_w (the overall level is here)."""
+        """Return the factor of sigma_w that belongs to the input units; it includes the overall level."""
         slope = jnp.zeros(z.shape[0], z.dtype) if self.slope_in is None else z @ self.slope_in
         return jnp.exp(self.log_std + 0.5 * slope)
 
     def std_out(self, z: Float[Array, "H Dz"]) -> Float[Array, " H"]:
-        """Return the output unit's factor of sigma_w."""
+        """Return the factor of sigma_w that belongs to the output units."""
         return jnp.ones(z.shape[0], z.dtype) if self.slope_out is None else jnp.exp(0.5 * z @ self.slope_out)

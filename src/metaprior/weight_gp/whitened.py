@@ -20,7 +20,7 @@ class Whitened(eqx.Module):
 
     @staticmethod
     def start(mean: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the fields at the start: the given mean, known to within `INITIAL_STD`."""
+        """Return the starting values of the fields: the given mean, with standard deviation `INITIAL_STD`."""
         return mean, np.full(mean.shape, np.log(INITIAL_STD)), np.zeros((len(mean), len(mean)))
 
     @property

@@ -1,8 +1,8 @@
-"""What a weight model is: where the weights of a network come from.
+"""The interface of a weight model: where the weights of a network come from.
 
-It can (1) draw its latent quantities from standard normals, (2) given that draw and inputs, hand out the layers,
-forming no weights where the algebra allows it, (3) hand out explicit weights where somebody asks, (4) say its KL.
-The network, the likelihood, the ELBO, training and prediction know nothing else of it.
+A weight model (1) draws its latent quantities from standard normals, (2) returns the layers for that draw and given
+inputs, without forming weights where the algebra allows it, (3) returns explicit weights on request, and (4) returns
+its KL. The network, the likelihood, the ELBO, training and prediction use nothing else.
 """
 
 import abc
@@ -24,28 +24,28 @@ class WeightDraw(eqx.Module):
 
     @abc.abstractmethod
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> Sequence[Layer]:
-        """Return the layers at the given inputs; `rows` are the rows' own normals."""
+        """Return the layers at the given inputs; `rows` holds the normals of each row."""
 
     @abc.abstractmethod
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return explicit weights, layer by layer: [I, J], or [B, I, J] where they depend on the input."""
+        """Return the explicit weights of every layer: [I, J], or [B, I, J] if they depend on the input."""
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return what this draw adds to the KL: a prior that depends on drawn quantities does."""
+        """Return the KL of variables whose prior depends on drawn quantities; it is added to the model's KL."""
         return {}
 
     @property
     def jitter(self) -> Float[Array, ""]:
-        """The largest relative jitter that the draw's own factorisations took."""
+        """The largest relative jitter that the factorisations of this draw needed."""
         return jnp.zeros(())
 
     def output_prior(self) -> OutputPrior:
-        """Return the prior of the output weights given this draw, where these are integrated and not drawn."""
-        raise NotImplementedError(f"{type(self).__name__} draws the output layer.")
+        """Return the prior of the output weights given this draw, if they are integrated out and not drawn."""
+        raise NotImplementedError(f"output_prior: expected an integrated output layer; {type(self).__name__} draws it.")
 
     def aux_inputs(self, x: Float[Array, "B D"]) -> Float[Array, "B E"]:
-        """Return what the input kernel of an integrated output layer sees."""
-        raise NotImplementedError(f"{type(self).__name__} draws the output layer.")
+        """Return the inputs of the input kernel of an integrated output layer."""
+        raise NotImplementedError(f"aux_inputs: expected an integrated output layer; {type(self).__name__} draws it.")
 
     def outputs(self, network: Network, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> Float[Array, "B K"]:
         """Return the network's outputs at the given inputs."""
@@ -53,7 +53,7 @@ class WeightDraw(eqx.Module):
 
 
 class PreparedWeights(eqx.Module):
-    """A weight model with all that does not depend on a draw computed once."""
+    """A weight model with everything computed that does not depend on a draw."""
 
     @abc.abstractmethod
     def draw(self, normals: StandardNormals) -> WeightDraw:
@@ -61,7 +61,7 @@ class PreparedWeights(eqx.Module):
 
     @property
     def jitter(self) -> Float[Array, ""]:
-        """The largest relative jitter a factorisation took: 0 where there is none."""
+        """The largest relative jitter that a factorisation needed; 0 if nothing is factored."""
         return jnp.zeros(())
 
 
@@ -70,28 +70,28 @@ class WeightModel(eqx.Module):
 
     @abc.abstractmethod
     def sizes(self) -> NormalCounts:
-        """Return how many standard normals a draw takes."""
+        """Return how many standard normals a draw needs."""
 
     @abc.abstractmethod
     def prepared(self) -> PreparedWeights:
-        """Compute once what all draws share."""
+        """Return the model with everything computed that all draws share."""
 
     @abc.abstractmethod
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the KL from prior to posterior, one named part a group of variables."""
+        """Return KL[posterior || prior] as named parts, one per group of variables."""
 
     @property
     def start_jitter(self) -> float:
-        """The relative jitter that its factorisations start from: 0 where nothing is factored."""
+        """The relative jitter with which factorisations start; 0 if nothing is factored."""
         return 0.0
 
     def for_prediction(self) -> "WeightModel":
-        """Return the model that predictions draw from: the same posterior, in the form that is coherent over rows."""
+        """Return the model for prediction: the same posterior, in a form whose draws are coherent over rows."""
         return self
 
     @property
     def couples_rows(self) -> bool:
-        """Whether a row's draw depends on the other rows of the call (their joint draw is coherent)."""
+        """Whether the rows of one call are drawn jointly, so that a row depends on the others."""
         return False
 
 
@@ -99,7 +99,7 @@ M = TypeVar("M", bound=WeightModel)
 
 
 def switched(model: M, **statics: object) -> M:
-    """Return the model with other static fields, its numbers as they are (they may be those of many models)."""
+    """Return a copy with some fields replaced, without the checks of `__init__`: leaves may be stacked models."""
     made = object.__new__(type(model))
     for field in dataclasses.fields(model):
         object.__setattr__(made, field.name, statics.get(field.name, getattr(model, field.name)))

@@ -1,12 +1,12 @@
-"""Deep kernel learning: the hidden layers are point weights, the last layer is one sparse variational GP per output.
+"""Deep kernel learning: the hidden layers have point weights, and the last layer is one sparse GP per output.
 
-f_k(x) ~ GP(0, s_k^2 kernel_k(h, h')) on the features h of the last hidden layer (on x itself where there is none),
-known through q(v) at M inducing points a GP, whitened as the GP over codes is:
+f_k(x) ~ GP(0, s_k^2 kernel_k(h, h')) on the features h of the last hidden layer (on x itself if there is none). Each GP
+is represented by q(v) at M inducing points, whitened in the same way as the GP over codes:
 
 mean = s A' m,   cov = s^2 (K_hh - A' A + A' T T' A),   A = L^-1 K_uh,   L L' = K_uu          cost K M^2 (B + M)
 
-Training draws every row from its marginal; prediction draws the rows of a call jointly where they are asked for
-together (`couples_rows`), so that a draw is a function.
+Training draws every row from its marginal. Prediction draws the rows of one call jointly (`couples_rows`), so that a
+draw is a function.
 """
 
 import equinox as eqx
@@ -33,7 +33,7 @@ class OutputGP(Whitened):
     points: Float[Leaf, "M H"]
 
     def inverse_root(self, jitter: Float[Array, ""]) -> tuple[Array, Array]:
-        """Return L^-1 and the jitter it took."""
+        """Return L^-1 and the jitter that was needed."""
         return jittered_inverse_root(self.kernel(self.points, self.points), jitter)
 
     def mean_and_cross(self, root: Float[Array, "M M"], h: Float[Array, "B H"]) -> tuple[Array, Array]:
@@ -42,18 +42,18 @@ class OutputGP(Whitened):
         return jnp.exp(self.log_scale) * (cross.T @ self.mean), cross
 
     def variance(self, cross: Float[Array, "M B"], h: Float[Array, "B H"]) -> Float[Array, " B"]:
-        """Return every row's variance."""
+        """Return the variance of every row."""
         unexplained = jnp.maximum(self.kernel.diagonal(h) - jnp.sum(cross**2, axis=0), 0)
         return jnp.exp(2 * self.log_scale) * (unexplained + jnp.sum((self.factor.T @ cross) ** 2, axis=0))
 
     def covariance(self, cross: Float[Array, "M B"], h: Float[Array, "B H"]) -> Float[Array, "B B"]:
-        """Return the rows' covariance."""
+        """Return the covariance of the rows."""
         known = self.factor.T @ cross
         return jnp.exp(2 * self.log_scale) * (self.kernel(h, h) - cross.T @ cross + known.T @ known)
 
 
 class DeepKernel(WeightModel):
-    """Point weights up to the features, GPs from there; all leaves of `gps` have a leading axis of outputs."""
+    """Point weights up to the features, then one GP per output; the leaves of `gps` have a leading axis of outputs."""
 
     values: tuple[Float[Leaf, "_ _"], ...]
     gps: OutputGP
@@ -73,9 +73,9 @@ class DeepKernel(WeightModel):
         prior_scale: float = 1.0,
         jitter: float = 1e-4,
     ) -> "DeepKernel":
-        """Start with inducing points at features of the data, which lie about a lengthscale apart.
+        """Start with inducing points at features of the data, and lengthscales at their typical distance.
 
-        Features many lengthscales apart make every row an island: the GP then fits the data and says nothing between.
+        If features were many lengthscales apart, the GP would fit each row by itself and not interpolate.
         """
         values = starting_weights(network, rng)[:-1]
         features = features_of(network, values, inputs)
@@ -97,7 +97,7 @@ class DeepKernel(WeightModel):
         return self.gps.log_scale.shape[0]
 
     def sizes(self) -> NormalCounts:
-        """One normal per output and row."""
+        """Return one normal per output and row."""
         return NormalCounts(per_row=self.num_outputs)
 
     def prepared(self) -> "PreparedDeepKernel":
@@ -107,23 +107,23 @@ class DeepKernel(WeightModel):
         return PreparedDeepKernel(self, roots, jnp.max(used))
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the part of the inducing values, and -log p of the weights up to their prior's constant."""
+        """Return the KL of the inducing values, and -log p of the weights without the constant of their prior."""
         constant = gaussian_log_density([np.zeros(v.shape) for v in self.values], self.prior_scale)
         weights = constant - gaussian_log_density(self.values, self.prior_scale)
         return {"kl_u": jnp.sum(jax.vmap(OutputGP.kl)(self.gps)), "kl_w": weights}
 
     def for_prediction(self) -> "DeepKernel":
-        """Draw the rows of a call together."""
+        """Return the model that draws the rows of one call jointly."""
         return switched(self, joint=True)
 
     @property
     def couples_rows(self) -> bool:
-        """A joint draw depends on all rows; alone, every row has its marginal."""
+        """True: a joint draw depends on all rows."""
         return True
 
 
 class PreparedDeepKernel(PreparedWeights):
-    """A deep kernel with its factors."""
+    """A deep kernel with every K_uu factored."""
 
     model: DeepKernel
     roots: Float[Array, "K M M"]
@@ -131,11 +131,11 @@ class PreparedDeepKernel(PreparedWeights):
 
     @property
     def jitter(self) -> Float[Array, ""]:
-        """The largest jitter of the factors."""
+        """The largest jitter that a factor needed."""
         return self.used_jitter
 
     def draw(self, normals: StandardNormals) -> "DeepKernelDraw":
-        """Rows bring their own normals: nothing else is drawn."""
+        """Return a draw, which uses only the normals of the rows."""
         return DeepKernelDraw(self)
 
 
@@ -145,11 +145,11 @@ class DeepKernelDraw(WeightDraw):
     prepared: PreparedDeepKernel
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return point layers, then h -> the GPs' draws at h."""
+        """Return the layers with point weights, then h -> draws of the GPs at h."""
         model, roots = self.prepared.model, self.prepared.roots
 
         def draw(h: Array) -> Array:
-            features = h[:, :-1]  # a GP needs no bias unit
+            features = h[:, :-1]  # without the bias unit, which a GP does not need
 
             def one(gp: OutputGP, root: Array, normals: Array) -> Array:
                 mean, cross = gp.mean_and_cross(root, features)
@@ -166,18 +166,18 @@ class DeepKernelDraw(WeightDraw):
         return [*map(product, model.values), draw]
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return the weights up to the features: the last layer has none."""
+        """Return the weights up to the features; the last layer has none."""
         return [jnp.asarray(v) for v in self.prepared.model.values]
 
 
 def features_of(network: Network, values: tuple[Leaf, ...], inputs: np.ndarray) -> np.ndarray:
-    """Return the features that the GPs see at the given inputs."""
+    """Return the features that are the inputs of the GPs."""
     layers: list[Layer] = [*map(product, values), lambda h: h[:, :-1]]
     return np.asarray(network(layers, jnp.asarray(inputs)))
 
 
 def _typical_distance(features: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the median distance of two rows' features, as one number."""
+    """Return the median distance between the features of two rows, repeated for every feature."""
     some = features[rng.permutation(len(features))[:200]]
     distance = np.sqrt(np.sum((some[:, None] - some[None]) ** 2, axis=-1))
     pairs = distance[np.triu_indices(len(some), 1)]
@@ -186,7 +186,7 @@ def _typical_distance(features: np.ndarray, rng: np.random.Generator) -> np.ndar
 
 
 def _chosen(features: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return features of rows chosen at random, each a little off where they must repeat."""
+    """Return the features of randomly chosen rows with a little noise, so that repeated rows differ."""
     rows = np.resize(rng.permutation(len(features)), count)
     spread = features.std(axis=0) + 1e-3
     return features[rows] + 0.02 * spread * rng.standard_normal((count, features.shape[1]))

@@ -1,10 +1,10 @@
-"""MetaGP with every quantity a point: the hierarchical model itself, for samplers.
+"""The hierarchical MetaGP model for samplers: every quantity is one value, with its prior.
 
-z ~ N(0, I), v ~ N(0, I), e ~ N(0, I), hyper-parameters log-normal around their starts;
+z ~ N(0, I), v ~ N(0, I), e ~ N(0, I), hyper-parameters log-normal around their starting values;
 w = s (L_w v + sigma_w e),  L_w L_w' = k_in(z_in, z_in) k_out(z_out, z_out) over the codes of all weights.
-In the local model the values of the GP at the data are a matrix, weights by rows, with a Kronecker covariance:
-F = L_w V L_a', L_a L_a' = k_aux(X, X); at other inputs F follows by the GP's conditional, drawn jointly over rows.
-No inducing codes, no approximation. Cost W^3 (and N^3) per step: small networks only.
+In a local model the values of the GP at the data are a matrix, weights by rows, with a Kronecker covariance:
+F = L_w V L_a', L_a L_a' = k_aux(X, X). At other inputs F is drawn from the conditional of the GP, jointly over rows.
+There are no inducing codes and no approximation. A step costs W^3 (and N^3), so this is for small networks only.
 """
 
 from typing import Any
@@ -23,15 +23,15 @@ from metaprior.types import Fixed, Leaf
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
 from metaprior.weights.point import ExplicitDraw, gaussian_log_density
 
-#: sigma_w at the centre of its prior, relative to a layer's scale.
+#: The centre of the prior of sigma_w, relative to the scale of a layer.
 WEIGHT_NOISE = 0.1
 JITTER = 1e-6
-#: Weights whose covariance is factored at every step of a chain.
+#: The largest number of weights. Their covariance is factored at every step of a chain.
 MOST_WEIGHTS = 2000
 
 
 class HierarchicalMetaGP(WeightModel):
-    """z, whitened weights and hyper-parameters as points, with their log prior."""
+    """One value of z, of the whitened weights and of the hyper-parameters, with their log prior."""
 
     z: Float[Leaf, "U Dz"]
     values: Float[Leaf, "W _"]
@@ -56,13 +56,13 @@ class HierarchicalMetaGP(WeightModel):
         inputs: np.ndarray,
         rng: np.random.Generator,
     ) -> "HierarchicalMetaGP":
-        """Start from a draw of the prior, hyper-parameters at their centres."""
+        """Start from a draw of the prior, with hyper-parameters at their centres."""
         weight_layers = network.weight_layers
         num_weights = sum(w.num_weights for w in weight_layers)
         if num_weights > MOST_WEIGHTS:
             raise ValueError(
-                f"prior='metagp': expected at most {MOST_WEIGHTS} weights, whose covariance is factored at every step; "
-                f"got {num_weights}. Take fewer features or units, or prior='normal'."
+                f"prior='metagp': expected at most {MOST_WEIGHTS} weights, as every step factors their covariance; "
+                f"got {num_weights}. Use fewer features or units, or prior='normal'."
             )
         kernel = weight_kernel.bound_to(latent_dim)
         log_scale = np.array([[-0.5 * np.log(len(w.inputs) - 1), 0.0] for w in weight_layers])
@@ -83,7 +83,7 @@ class HierarchicalMetaGP(WeightModel):
 
     @property
     def start_jitter(self) -> float:
-        """The relative jitter that its factorisation starts from."""
+        """The relative jitter with which factorisations start."""
         return JITTER
 
     def hypers(self) -> tuple[Any, ...]:
@@ -91,16 +91,16 @@ class HierarchicalMetaGP(WeightModel):
         return (self.kernel_in, self.kernel_out, self.input_kernel, self.log_scale, self.log_weight_noise)
 
     def sizes(self) -> NormalCounts:
-        """Nothing is drawn at the data; at other inputs, what the data leave open."""
+        """Return the normals of each row; at the data nothing is drawn."""
         none = self.input_kernel is None or self.at_the_data
         return NormalCounts(per_row=0 if none else self.noise_normals.shape[-1])
 
     def for_prediction(self) -> "HierarchicalMetaGP":
-        """Draw what the data leave open."""
+        """Return the model that draws the GP at new inputs, given its values at the data."""
         return switched(self, at_the_data=False)
 
     def prepared(self) -> "PreparedHierarchical":
-        """Factor the covariance of the weights, and of the inputs. Cost W^3 + N^3."""
+        """Factor the covariance of the weights and, in a local model, of the inputs. Cost W^3 + N^3."""
         layer_latents = [self._layer_latents(w) for w in self.weight_layers]
         z_in, z_out = (jnp.concatenate([pair[side] for pair in layer_latents]) for side in (0, 1))
         jitter = jnp.asarray(JITTER, z_in.dtype)
@@ -112,7 +112,7 @@ class HierarchicalMetaGP(WeightModel):
         return PreparedHierarchical(self, factor, inverse, used)
 
     def _layer_latents(self, weight_layer: WeightLayer) -> tuple[Array, Array]:
-        """Return the latents of the input unit and of the output unit of every weight of a layer."""
+        """Return the latents of both units of every weight of a layer."""
         rows, columns = np.meshgrid(weight_layer.inputs, weight_layer.outputs, indexing="ij")
         z = jnp.asarray(self.z)
         return z[rows.ravel()], z[columns.ravel()]
@@ -128,11 +128,11 @@ class HierarchicalMetaGP(WeightModel):
 
     @property
     def couples_rows(self) -> bool:
-        """The local model draws new rows jointly."""
+        """Whether rows are drawn jointly, which a local model does."""
         return self.input_kernel is not None
 
     def scales(self) -> Float[Array, " W"]:
-        """Return every weight's scale."""
+        """Return the scale of every weight."""
         parts = []
         for layer, weight_layer in enumerate(self.weight_layers):
             weight, bias = jnp.exp(self.log_scale[layer])
@@ -141,7 +141,7 @@ class HierarchicalMetaGP(WeightModel):
         return jnp.concatenate(parts)
 
     def by_layer(self, flat: Float[Array, "W *r"]) -> list[Array]:
-        """Cut weights to layers [I, J, ...]."""
+        """Split the weights into layers of shape [I, J, ...]."""
         layer_latents = np.cumsum([w.num_weights for w in self.weight_layers])
         parts = jnp.split(flat, layer_latents[:-1].tolist())
         shapes = [(len(w.inputs), len(w.outputs)) for w in self.weight_layers]
@@ -149,7 +149,7 @@ class HierarchicalMetaGP(WeightModel):
 
 
 class PreparedHierarchical(PreparedWeights):
-    """A hierarchical model with its factors."""
+    """A hierarchical model with its covariances factored."""
 
     model: HierarchicalMetaGP
     factor: Float[Array, "W W"]
@@ -158,11 +158,11 @@ class PreparedHierarchical(PreparedWeights):
 
     @property
     def jitter(self) -> Float[Array, ""]:
-        """The largest jitter of the factors."""
+        """The largest jitter that a factor needed."""
         return self.used_jitter
 
     def draw(self, normals: StandardNormals) -> WeightDraw:
-        """Return the weights; in the local model, as functions of the input."""
+        """Return the weights; in a local model they are functions of the input."""
         model = self.model
         shared = jnp.exp(model.log_weight_noise) * model.noise_normals
         if model.input_kernel is None:
@@ -179,7 +179,7 @@ class LocalHierarchicalDraw(WeightDraw):
     shared: Float[Array, " W"]
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return [B, I, J] per layer: the conditional mean, and what the data leave open by the rows' normals."""
+        """Return [B, I, J] per layer: the mean given the values at the data, plus a draw of the rest at new inputs."""
         prepared, model, kernel = self.prepared, self.prepared.model, self.kernel
         cross = kernel(x, model.inputs.value) @ prepared.inverse.T  # [B, N]
         whitened = model.values @ cross.T
@@ -191,7 +191,7 @@ class LocalHierarchicalDraw(WeightDraw):
         return [jnp.moveaxis(w, -1, 0) for w in model.by_layer(flat)]
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return every row's own product."""
+        """Return layers that multiply each row by its own weights."""
 
         def layer(weights: Array) -> Layer:
             return lambda h: jnp.einsum("bi,bij->bj", h, weights)

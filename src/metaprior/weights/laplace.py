@@ -1,10 +1,10 @@
 """Linearised Laplace: a Gaussian around the MAP weights, and the network as its first-order expansion there.
 
-f(x) = f(x; w*) + J(x) (w - w*), w - w* ~ N(0, (H + tau I)^-1), H = sum_n J_n' Lambda_n J_n the generalised
-Gauss-Newton matrix, Lambda_n the expected curvature of -log p(y | f_n), tau the precision of the prior. H is kept
-through its eigenvectors: of the whole (`full`), of the last layer alone (`last_layer`, the other weights stay at w*),
-or, for wide networks, of a Kronecker product a layer (`kronecker`): H_l = A_l x G_l / N, A_l the second moment of the
-layer's inputs, G_l of the curvature at its outputs. Cost of a draw at B rows: two passes of the network.
+f(x) = f(x; w*) + J(x) (w - w*), w - w* ~ N(0, (H + tau I)^-1). H = sum_n J_n' Lambda_n J_n is the generalised
+Gauss-Newton matrix, Lambda_n the expected curvature of -log p(y | f_n), and tau the precision of the prior. H is stored
+as eigenvalues and eigenvectors: of the whole matrix (`full`), of the last layer only (`last_layer`, where the other
+weights stay at w*), or of one Kronecker product per layer (`kronecker`, for wide networks): H_l = A_l x G_l / N, with
+sums A_l of h h' over the layer's inputs h and G_l of the curvature at its outputs. A draw costs two network passes.
 """
 
 import abc
@@ -24,7 +24,7 @@ Weights = tuple[Leaf, ...]
 
 
 class Curvature(eqx.Module):
-    """H in its eigenbasis: one eigenvalue per direction, and the way back from coefficients to weights."""
+    """H in its eigenbasis: one eigenvalue per direction, and the map from coefficients to weights."""
 
     @abc.abstractmethod
     def eigenvalues(self) -> Float[Array, " W"]:
@@ -32,11 +32,11 @@ class Curvature(eqx.Module):
 
     @abc.abstractmethod
     def weights(self, coefficients: Float[Array, " W"]) -> list[Array]:
-        """Return every layer's weights for coefficients in the eigenbasis."""
+        """Return the weights of every layer for coefficients in the eigenbasis."""
 
 
 class DenseCurvature(Curvature):
-    """H of the last `len(shapes)` layers by its eigenvectors; layers before that stay where they are."""
+    """Eigenvalues and eigenvectors of H for the last `len(shapes)` layers; the layers before them stay fixed."""
 
     values: Float[Leaf, " W"]
     vectors: Float[Leaf, "W W"]
@@ -44,17 +44,17 @@ class DenseCurvature(Curvature):
     fixed_shapes: tuple[tuple[int, int], ...] = eqx.field(static=True)
 
     def eigenvalues(self) -> Float[Array, " W"]:
-        """Return the eigenvalues."""
+        """Return the stored eigenvalues."""
         return jnp.asarray(self.values)
 
     def weights(self, coefficients: Float[Array, " W"]) -> list[Array]:
-        """Return zeros for the fixed layers, then the rest."""
+        """Return zeros for the fixed layers, then the weights of the others."""
         free = take(jnp.matmul(self.vectors, coefficients), *self.shapes)
         return [*[jnp.zeros(shape, coefficients.dtype) for shape in self.fixed_shapes], *free]
 
 
 class KroneckerCurvature(Curvature):
-    """H_l = A_l x G_l / N by the eigenvectors of both factors."""
+    """H_l = A_l x G_l / N, stored as eigenvalues and eigenvectors of both factors."""
 
     input_values: tuple[Float[Leaf, " _"], ...]
     input_vectors: tuple[Float[Leaf, "_ _"], ...]
@@ -67,14 +67,14 @@ class KroneckerCurvature(Curvature):
         return jnp.concatenate([jnp.outer(a, jnp.asarray(g)).ravel() for a, g in pairs])
 
     def weights(self, coefficients: Float[Array, " W"]) -> list[Array]:
-        """Return U_A C U_G' of every layer."""
+        """Return U_A C U_G' for every layer."""
         shapes = [(len(a), len(g)) for a, g in zip(self.input_values, self.output_values, strict=True)]
         parts = zip(self.input_vectors, take(coefficients, *shapes), self.output_vectors, strict=True)
         return [jnp.asarray(u) @ c @ v.T for u, c, v in parts]
 
 
 class Laplace(WeightModel):
-    """The Gaussian around w*, made after training: it has no ELBO of its own."""
+    """The Gaussian around w*. It is built after training, and has no ELBO of its own."""
 
     values: Weights
     curvature: Curvature
@@ -82,16 +82,16 @@ class Laplace(WeightModel):
     log_noise_factor: Float[Leaf, ""]
 
     def sizes(self) -> NormalCounts:
-        """One normal a direction."""
+        """Return one normal per direction."""
         return NormalCounts(weights=self.curvature.eigenvalues().shape[0])
 
     def prepared(self) -> "PreparedLaplace":
-        """Return the model with every direction's standard deviation."""
+        """Return the model with the standard deviation of every direction."""
         curvature = self.curvature.eigenvalues() * jnp.exp(-2 * self.log_noise_factor)
         return PreparedLaplace(self, 1 / jnp.sqrt(curvature + jnp.exp(self.log_precision)))
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return nothing: the posterior was not found by an ELBO."""
+        """Return no parts, because the posterior does not come from an ELBO."""
         return {}
 
 
@@ -113,7 +113,7 @@ class LinearisedDraw(WeightDraw):
     change: list[Array]
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return the layers of the changed weights (not what `outputs` uses: that is linear in the change)."""
+        """Return the layers with weights w. `outputs` does not use them, because it is linear in w - w*."""
         return [product(w) for w in self.weights(x, rows)]
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:

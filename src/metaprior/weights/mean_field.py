@@ -1,10 +1,10 @@
-"""Mean-field weights: an independent Gaussian each, under the prior N(0, prior_scale^2).
+"""Mean-field weights: each is an independent Gaussian, with prior N(0, prior_scale^2).
 
-The prior's scale is given, or learned: one for the weights of a layer and one for its biases.
+The scale of the prior is given, or learned for each layer: one scale for its weights and one for its biases.
 
-Training draws pre-activations rather than weights (local reparameterisation): h W is Gaussian with mean h M and
-variance h^2 S^2, every row its own draw. Cost B I J twice; the gradient's variance falls with the number of rows.
-Prediction draws weights, shared by all rows, so that a draw is a function.
+Training draws pre-activations rather than weights (local reparameterisation). h W is Gaussian with mean h M and
+variance h^2 S^2, and each row has its own draw. This costs 2 B I J, and the variance of the gradient falls with the
+number of rows. Prediction draws weights that all rows share, so that a draw is a function.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from metaprior.types import Leaf
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel, switched
 from metaprior.weights.point import ExplicitDraw, starting_weights
 
-#: Standard deviation at the start, as a part of the start's own spread: small, or nothing is learned.
+#: Standard deviation of q(w) at the start. It is small, because with a large one nothing is learned.
 INITIAL_STD = 0.02
 
 
@@ -36,12 +36,12 @@ class MeanField(WeightModel):
 
     @classmethod
     def initial(cls, network: Network, rng: np.random.Generator, prior_scale: float = 1.0) -> "MeanField":
-        """Start from the usual random weights, nearly certain of them."""
+        """Start from random weights with standard deviation `INITIAL_STD`."""
         means = starting_weights(network, rng)
         return cls(means, tuple(np.full_like(m, np.log(INITIAL_STD)) for m in means), prior_scale)
 
     def sizes(self) -> NormalCounts:
-        """One normal per weight, or one per output unit and row."""
+        """Return one normal per weight, or one per output unit and row."""
         if self.by_row:
             return NormalCounts(per_row=sum(m.shape[1] for m in self.means))
         return NormalCounts(weights=sum(int(np.prod(m.shape)) for m in self.means))
@@ -51,7 +51,7 @@ class MeanField(WeightModel):
         return PreparedMeanField(self)
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return KL[q(w) || N(0, prior_scale^2)]."""
+        """Return KL[q(w) || p(w)], for the given scale of the prior or the learned ones."""
         logs: Sequence[Leaf | float] = [np.log(self.prior_scale)] * len(self.means)
         if self.log_scales is not None:
             logs = [_input_logs(s, len(m)) for s, m in zip(self.log_scales, self.means, strict=True)]
@@ -59,12 +59,12 @@ class MeanField(WeightModel):
         return {"kl_w": sum((gaussian_kl(m / jnp.exp(l), s - l) for m, s, l in parts), jnp.zeros(()))}
 
     def for_prediction(self) -> "MeanField":
-        """Draw weights, not pre-activations."""
+        """Return the model that draws weights, not pre-activations."""
         return switched(self, by_row=False)
 
 
 def _input_logs(log_scale: Float[Leaf, "2"], num_inputs: int) -> Float[Array, "I 1"]:
-    """Return the log of every input unit's scale; the bias unit stands last."""
+    """Return the log scale of every input unit; the bias unit is last."""
     return jnp.where(np.arange(num_inputs)[:, None] < num_inputs - 1, log_scale[0], log_scale[1])
 
 
@@ -84,22 +84,22 @@ class PreparedMeanField(PreparedWeights):
 
 
 class PreActivationDraw(WeightDraw):
-    """Independent Gaussian weights; every row draws its own pre-activations."""
+    """Independent Gaussian weights; each row draws its own pre-activations."""
 
     means: list[Leaf]
     stds: list[Array]
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return h -> h M + sqrt(h^2 S^2) * the row's normals."""
+        """Return h -> h M + sqrt(h^2 S^2) * normals of the row."""
         layer_latents = np.cumsum([m.shape[1] for m in self.means])
         normals = jnp.split(rows, layer_latents[:-1].tolist(), axis=1)
 
         def layer(mean: Leaf, std: Array, own: Array) -> Layer:
-            # the bias unit's activation is 1, so no variance is 0
+            # The activation of the bias unit is 1, so no variance is 0.
             return lambda h: h @ mean + jnp.sqrt((h * h) @ (std * std)) * own
 
         return [layer(m, s, e) for m, s, e in zip(self.means, self.stds, normals, strict=True)]
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return the mean weights: the rest is noise that each row draws for itself."""
+        """Return the mean weights; the rest is noise that each row draws for itself."""
         return [jnp.asarray(m) for m in self.means]

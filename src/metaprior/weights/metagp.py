@@ -1,14 +1,14 @@
 """MetaGP and MetaGP-local: the weights of a network are values of a Gaussian process over their codes.
 
-w = s (f(code) + sigma_w n), code = [z_in, z_out] or, where the layer is local, [z_in, z_out, eps(x)]; every layer
-has a scale s for its weights, 1/sqrt(fan-in) at the start, and one for its biases: so the data can say, for instance,
-that only the input kernel and not the input itself carries the signal.
+w = s (f(code) + sigma_w n), code = [z_in, z_out] or, if the layer is local, [z_in, z_out, eps(x)]. Every layer has one
+scale s for its weights, 1/sqrt(fan-in) at the start, and one for its biases. So the data can decide, for instance, that
+only the input kernel carries the signal and not the input itself.
 
-One GP serves all layers (`weight_gp="shared"`) or each has its own (`"per_layer"`). Local layers and others
-never share one, for their codes live in different spaces. One input kernel serves the network: separate ones drift
-apart and cost extrapolation.
+All layers share one GP (`weight_gp="shared"`), or each has its own (`"per_layer"`). Local and global layers never share
+a GP, because their codes live in different spaces. There is one input kernel for the whole network: separate kernels
+drift apart, and extrapolation becomes worse.
 
-Where the output layer is integrated (`output`) its weights are not drawn; a draw gives their Gaussian prior instead,
+If the output layer is integrated out (`output`), its weights are not drawn. A draw gives their Gaussian prior instead,
 conditioned on the values of the same GP that were drawn below.
 """
 
@@ -44,14 +44,14 @@ from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
 
 T = TypeVar("T")
 
-#: The least scale of a local output layer's weights, whose prior is log-uniform from there. The bias alone is the exact
-#: GP of the input kernel; the hidden units join it where the evidence gains more than the few nats that this costs.
-#: Without it a trend that gains a tenth of a nat is let in, and extrapolation pays for it.
+#: The lower end of the log-uniform prior of the scale of a local output layer's weights. The bias alone is the exact GP
+#: of the input kernel. The hidden units contribute only if the evidence gains more than the few nats that they cost.
+#: Without this prior a trend that gains a tenth of a nat is included, and extrapolation becomes worse.
 LEAST_SCALE = 1e-3
 
 
 class OutputWeights(eqx.Module):
-    """The prior of an integrated output layer; `group` is the GP below that it shares its GP with, or None."""
+    """The prior of an integrated output layer; `group` is the group of layers below with the same GP, or None."""
 
     kernel_in: Kernel | None
     kernel_out: Kernel | None
@@ -79,22 +79,22 @@ class MetaGP(WeightModel):
     output: OutputWeights | None = None
 
     def kernel_of(self, group: int) -> Kernel | None:
-        """Return the input kernel of a group of layers, None where it is global."""
+        """Return the input kernel of a group of layers, or None if the group is global."""
         return self.input_kernel if self.local[group] else None
 
     def group_layers(self, group: int) -> list[WeightLayer]:
-        """Return the layers of weights that share a GP."""
+        """Return the layers of weights that share the GP of a group."""
         return [self.weight_layers[layer] for layer in self.groups[group]]
 
     def group_sizes(self, group: int) -> NormalCounts:
-        """Return the normals of one GP's draw."""
+        """Return how many normals a draw of one GP needs."""
         sparse_gp = self.sparse_gps[group]
         if isinstance(sparse_gp, Anchored) and sparse_gp.whole:
             return NormalCounts(weights=sparse_gp.n_inducing)
         return self.conditional.sizes(sparse_gp, self.kernel_of(group), self.group_layers(group))
 
     def sizes(self) -> NormalCounts:
-        """Latents, then V and every GP's own."""
+        """Return the normals of the latents, of V and of every GP."""
         groups = [self.group_sizes(g) for g in range(len(self.sparse_gps))]
         return NormalCounts(
             latents=self.latents.num_normals,
@@ -124,9 +124,9 @@ class MetaGP(WeightModel):
         return sparse_gp.posterior(root), used
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the parts of z, of v at free codes, of V and of a local output layer's scale, where there are such.
+        """Return the KL of z, of v at free codes, of V and of the scale of a local output layer, if the model has them.
 
-        The last is the cost of a point under a log-uniform prior.
+        The KL of the scale is the cost of a point under its log-uniform prior.
         """
         free = [m.kl() for m in self.sparse_gps if isinstance(m, SparseGP)]
         parts = {"kl_z": self.latents.kl()} | ({"kl_u": sum(free, jnp.zeros(()))} if free else {})
@@ -136,17 +136,17 @@ class MetaGP(WeightModel):
 
     @property
     def has_separable_output(self) -> bool:
-        """Whether the prior of the integrated outputs is separable: a GP and a weight noise of their own, even."""
+        """Whether the prior of the integrated outputs is separable: a GP of their own, and equal weight noise."""
         return self.output is not None and self.output.group is None and self.output.weight_noise.slope_out is None
 
     @property
     def couples_rows(self) -> bool:
-        """Whether a conditional draws the rows of a call jointly."""
+        """Whether the rows of one call are drawn jointly: in a local layer, if the conditional does so."""
         return any(self.conditional.couples_rows and is_local for is_local in self.local)
 
 
 class PreparedMetaGP(PreparedWeights):
-    """A MetaGP with what all draws share: L^-1 of every GP with free codes, q(u) of every anchored one."""
+    """A MetaGP with what all draws share: L^-1 of every GP with free codes, q(u) of every GP with anchored codes."""
 
     model: MetaGP
     roots: list[Array | Posterior]
@@ -154,7 +154,7 @@ class PreparedMetaGP(PreparedWeights):
 
     @property
     def jitter(self) -> Float[Array, ""]:
-        """The largest jitter of the factors."""
+        """The largest jitter that a factor needed."""
         return self.used_jitter
 
     def draw(self, normals: StandardNormals) -> "MetaGPDraw":
@@ -173,7 +173,7 @@ class PreparedMetaGP(PreparedWeights):
 
 
 class OwnValues(eqx.Module):
-    """What a draw of anchored values leaves: their factor, their values, what they add to the KL, the jitter."""
+    """A draw of anchored values: L^-1, the values, their KL, and the jitter that was needed."""
 
     inverse_root: Float[Array, "M M"] | None
     values: Float[Array, " M"]
@@ -184,7 +184,7 @@ class OwnValues(eqx.Module):
 def _drawn_group(
     model: MetaGP, g: int, z: Float[Array, "U Dz"], root: Array | Posterior, normals: StandardNormals
 ) -> tuple[ConditionalDraw, OwnValues | None]:
-    """Return one draw of a GP's layers."""
+    """Return one draw of the layers that share a GP."""
     sparse_gp, kernel = model.sparse_gps[g], model.kernel_of(g)
     layer_latents = [
         LayerLatents(
@@ -198,7 +198,7 @@ def _drawn_group(
             GPContext(sparse_gp, kernel, root, model.weight_noise), layer_latents, normals
         ), None
     assert isinstance(root, Posterior)
-    # the conditional draws the values from the first normals, too
+    # These are the normals from which the conditional draws the same values.
     u = root.draw(normals.weights[: sparse_gp.n_inducing])
     if sparse_gp.whole and _is_grid(model, g):
         noise_std = jnp.exp(model.weight_noise.log_std)
@@ -213,27 +213,27 @@ def _drawn_group(
 
 
 def _is_grid(model: MetaGP, g: int) -> bool:
-    """Return whether a GP has all weights of one global layer, in the form that needs no matrix of them."""
+    """Return whether a GP has one layer and can use the Kronecker form of its KL."""
     sparse_gp, noise = model.sparse_gps[g], model.weight_noise
     shared = model.output is not None and model.output.group == g
     return len(model.groups[g]) == 1 and not shared and noise.slope_in is None and sparse_gp.below_diagonal is None
 
 
 class WholeDraw(ConditionalDraw):
-    """Weights that are the drawn values themselves, layer after layer."""
+    """Weights that are the drawn values themselves, in the order of the layers."""
 
     values: Float[Array, " W"]
     scales: list[Array]
     shapes: tuple[tuple[int, int], ...] = eqx.field(static=True)
 
     def __init__(self, values: Float[Array, " W"], layer_latents: Sequence[LayerLatents]) -> None:
-        """Keep the values, and every layer's scales and shape."""
+        """Store the values, and the scales and shape of every layer."""
         self.values = values
         self.scales = [input_scales(e.scale, e.z_in.shape[0])[:, None] for e in layer_latents]
         self.shapes = tuple((e.z_in.shape[0], e.z_out.shape[0]) for e in layer_latents)
 
     def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return the values times the layers' scales."""
+        """Return the values times the scales of the layers."""
         starts = np.cumsum([0, *[i * j for i, j in self.shapes]])
         parts = [self.values[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
         return [s * p.reshape(shape) for s, p, shape in zip(self.scales, parts, self.shapes, strict=True)]
@@ -268,23 +268,23 @@ class MetaGPDraw(WeightDraw):
         return [flat[order.index(layer)] for layer in range(len(order))]
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return the GPs' layers."""
+        """Return the layers of all GPs, in the order of the network."""
         parts = zip(self.draws, self._by_group(x, rows), strict=True)
         return self._in_order([draw.at(eps, own) for draw, (eps, own) in parts])
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return the GPs' explicit weights."""
+        """Return the explicit weights of all GPs, in the order of the network."""
         parts = zip(self.draws, self._by_group(x, rows), strict=True)
         return self._in_order([draw.weights(eps, own) for draw, (eps, own) in parts])
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the part of anchored values, whose prior depends on z."""
+        """Return the KL of the anchored values, whose prior depends on z."""
         parts = [own.kl for own in self.own if own is not None]
         return {"kl_u": sum(parts[1:], parts[0])} if parts else {}
 
     @property
     def jitter(self) -> Float[Array, ""]:
-        """The largest jitter of the draw's own factors."""
+        """The largest jitter that a factor of this draw needed."""
         parts = [own.jitter for own in self.own if own is not None]
         return jnp.max(jnp.stack([jnp.zeros((), self.z.dtype), *parts]))
 
@@ -293,7 +293,7 @@ class MetaGPDraw(WeightDraw):
         return self.model.input_map(self.projections, x) if self.model.input_kernel is not None else x
 
     def output_prior(self) -> OutputPrior:
-        """Return the output weights' prior, given the values of its own GP that were drawn below."""
+        """Return the prior of the output weights, given the values of the same GP that were drawn below."""
         model, output = self.model, self.model.output
         assert output is not None
         weight_layer = model.weight_layers[output.layer]
@@ -315,7 +315,7 @@ class MetaGPDraw(WeightDraw):
         )
 
     def _known(self, group: int, z_in: Array, z_out: Array) -> KnownValues:
-        """Return what the values of the shared GP say."""
+        """Return the values of the shared GP that were drawn below."""
         sparse_gp, own = self.model.sparse_gps[group], self.own[group]
         assert isinstance(sparse_gp, Anchored)
         assert own is not None

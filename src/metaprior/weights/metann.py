@@ -1,10 +1,10 @@
 """MetaNN (Karaletsos, Dayan, Ghahramani 2018): a small network maps the code of a weight to the weight.
 
-w_ij = s (mean(z_i, z_j) + std(z_i, z_j) n_ij) with n_ij ~ N(0, 1) or, if `implicit`, w_ij = s mean(z_i, z_j, n_ij): the
-normal is one more input of the small network, and the weight's distribution may have any shape. q(z) is mean-field
-Gaussian; the small network is a point estimate and the weight given its code keeps its prior, so the KL is that of z
-alone. As in MetaGP every layer has a scale s for its weights and one for its biases. The first layer of the small
-network is a sum over the two units, so a layer of weights costs I J H.
+w_ij = s (mean(z_i, z_j) + std(z_i, z_j) n_ij) with n_ij ~ N(0, 1). If `implicit`, w_ij = s mean(z_i, z_j, n_ij): the
+normal is one more input of the small network, and the distribution of a weight can have any shape. q(z) is a mean-field
+Gaussian. The small network is a point estimate, and a weight given its code keeps its prior, so only z has a KL. As in
+MetaGP, every layer has one scale s for its weights and one for its biases. The first layer of the small network is a
+sum over the two units, so a layer of weights costs I J H.
 """
 
 import equinox as eqx
@@ -20,12 +20,12 @@ from metaprior.types import Leaf
 from metaprior.weights.base import PreparedWeights, WeightModel
 from metaprior.weights.point import ExplicitDraw
 
-#: Standard deviation of a weight given its code at the start, relative to the layer's scale.
+#: Standard deviation at the start of a weight given its code, relative to the scale of the layer.
 INITIAL_STD = 0.02
 
 
 class MetaNN(WeightModel):
-    """Weights from a network on their codes."""
+    """Weights computed from their codes by a small network."""
 
     latents: UnitLatents
     from_input: Float[Leaf, "Dz H"]
@@ -49,7 +49,7 @@ class MetaNN(WeightModel):
         *,
         implicit: bool = False,
     ) -> "MetaNN":
-        """Start from a random small network whose weights have the usual spread."""
+        """Start from a random small network that produces weights of the usual spread."""
         return cls(
             latents=UnitLatents.initial(network.num_units, latent_dim, rng),
             from_input=rng.standard_normal((latent_dim, num_hidden)),
@@ -65,7 +65,7 @@ class MetaNN(WeightModel):
         )
 
     def sizes(self) -> NormalCounts:
-        """Latents, and one normal per weight."""
+        """Return the normals of the latents, and one per weight."""
         return NormalCounts(latents=self.latents.num_normals, weights=sum(w.num_weights for w in self.weight_layers))
 
     def prepared(self) -> "PreparedMetaNN":
@@ -73,11 +73,11 @@ class MetaNN(WeightModel):
         return PreparedMetaNN(self)
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the part of z."""
+        """Return the KL of z."""
         return {"kl_z": self.latents.kl()}
 
     def layer_weights(self, layer: int, z: Float[Array, "U Dz"], normals: Float[Array, "I J"]) -> Float[Array, "I J"]:
-        """Return a layer's weights for given latents and normals."""
+        """Return the weights of a layer for given latents and normals."""
         weight_layer = self.weight_layers[layer]
         z_in, z_out = (
             z[weight_layer.inputs.start : weight_layer.inputs.stop],
@@ -106,7 +106,7 @@ class PreparedMetaNN(PreparedWeights):
         own = take(normals.weights, *[(len(w.inputs), len(w.outputs)) for w in model.weight_layers])
 
         def weights(layer: int) -> Array:
-            # the [I, J, H] values are computed again for the derivative, not kept
+            # The [I, J, H] values are recomputed for the derivative instead of stored.
             compute = jax.checkpoint(lambda model, z, e: model.layer_weights(layer, z, e))
             return compute(model, z, own[layer])
 

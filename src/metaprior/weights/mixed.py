@@ -1,8 +1,8 @@
-"""Layers of different kinds: some weights from one weight model, some from another, some the sum of both.
+"""Several weight models in one network: some layers come from one, some from another, and some are the sum of both.
 
-The paper's network for images has mean-field weights below and a MetaGP-local last layer. Each part sees its own
-layers, its own share of the normals and nothing of the others; their KLs add. A layer that two parts have is their
-sum: a GP's weights, and what every single weight has for itself.
+The paper's network for images has mean-field weights below and a MetaGP-local last layer. Each part has its own layers
+and its own share of the normals, and does not depend on the others. Their KLs add. The weights of a layer that belongs
+to two parts are a sum: weights from the GP, plus an independent term for every weight.
 """
 
 import functools
@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 
 class Mixed(WeightModel):
-    """Weight models side by side; `layers` are the layers of the network that each has."""
+    """Several weight models; `layers` lists the layers of the network that each of them has."""
 
     parts: tuple[WeightModel, ...]
     layers: tuple[tuple[int, ...], ...] = eqx.field(static=True)
 
     def sizes(self) -> NormalCounts:
-        """Return the sum of the parts' numbers."""
+        """Return the sums of the counts of all parts."""
         each = [part.sizes() for part in self.parts]
         return NormalCounts(*(sum(numbers) for numbers in zip(*each, strict=True)))
 
@@ -40,7 +40,7 @@ class Mixed(WeightModel):
         return PreparedMixed(self, [part.prepared() for part in self.parts])
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the parts' groups; groups of one name are added."""
+        """Return the KLs of all parts; those with the same name are added."""
         total: dict[str, Array] = {}
         for part in self.parts:
             for name, value in part.kl().items():
@@ -48,22 +48,22 @@ class Mixed(WeightModel):
         return total
 
     def for_prediction(self) -> "Mixed":
-        """Switch every part."""
+        """Return the model with every part in its form for prediction."""
         return switched(self, parts=tuple(part.for_prediction() for part in self.parts))
 
     @property
     def start_jitter(self) -> float:
-        """The largest of the parts'."""
+        """The largest starting jitter of the parts."""
         return max(part.start_jitter for part in self.parts)
 
     @property
     def couples_rows(self) -> bool:
-        """Whether a part couples them."""
+        """Whether any part draws rows jointly."""
         return any(part.couples_rows for part in self.parts)
 
 
 class PreparedMixed(PreparedWeights):
-    """Prepared parts."""
+    """A mixed model with every part prepared."""
 
     model: Mixed
     parts: list[PreparedWeights]
@@ -91,16 +91,16 @@ class MixedDraw(WeightDraw):
     draws: list[WeightDraw]
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return the parts' layers in the network's order."""
+        """Return the layers of all parts in the order of the network."""
         return [_sum_of_layers(own) for own in self._in_order(lambda draw, own: draw.at(x, own), rows)]
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Return the parts' weights in the network's order."""
+        """Return the weights of all parts in the order of the network."""
         each = self._in_order(lambda draw, own: draw.weights(x, own), rows)
         return [functools.reduce(operator.add, own) for own in each]
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the parts' own."""
+        """Return the KLs that the draws of the parts add."""
         return {name: value for draw in self.draws for name, value in draw.kl().items()}
 
     @property
@@ -114,15 +114,15 @@ class MixedDraw(WeightDraw):
         return next(draw for draw, part in parts if isinstance(part, MetaGP))
 
     def output_prior(self) -> OutputPrior:
-        """Return the GP part's."""
+        """Return the prior of the output weights, which belong to the GP part."""
         return self._with_output().output_prior()
 
     def aux_inputs(self, x: Float[Array, "B D"]) -> Float[Array, "B E"]:
-        """Return the GP part's."""
+        """Return the inputs of the input kernel of the GP part."""
         return self._with_output().aux_inputs(x)
 
     def _in_order(self, of: Callable[[WeightDraw, Array], Sequence[T]], rows: Array) -> list[list[T]]:
-        """Return, for every layer, what the parts that have it give."""
+        """Return, for every layer, the results of the parts that have it."""
         own_rows = _shares(rows, [part.sizes().per_row for part in self.model.parts], axis=1)
         found: dict[int, list[T]] = {}
         for draw, layers, own in zip(self.draws, self.model.layers, own_rows, strict=True):
@@ -136,7 +136,7 @@ def _sum_of_layers(parts: Sequence[Layer]) -> Layer:
 
 
 def metagp_of(weights: WeightModel) -> MetaGP:
-    """Return the MetaGP, or the part that is one."""
+    """Return the model itself if it is a MetaGP, or its part that is one."""
     parts = weights.parts if isinstance(weights, Mixed) else (weights,)
     return next(part for part in parts if isinstance(part, MetaGP))
 

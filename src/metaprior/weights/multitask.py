@@ -1,14 +1,14 @@
 """Several tasks, one network: everything below the output layer is shared, and every task has its own output layer.
 
-The unit latents q(z), the weights below q(u), the code kernels and the layers' scales are those of all tasks. A task's
-own are the input kernel with its projection V and the output layer's weight noise. Given a draw of z and u the tasks
-are independent Gaussian processes (`weight_gp.output`), so the KL of what is shared counts once:
+All tasks share the unit latents q(z), the weights below q(u), the code kernels and the scales of the layers. Each task
+has its own input kernel with its projection V, and its own weight noise in the output layer. Given a draw of z and u,
+the tasks are independent Gaussian processes (`weight_gp.output`), so the KL of the shared parts counts once:
 
     ELBO = E_q(z, u)[sum_t log p(y_t | z, u, theta_t)] - KL[q(z)||p(z)] - E KL[q(u)||p(u | z)] - sum_t KL[q(V_t)||p(V)].
 
-All tasks take the same normals, hence the same z and u. The private parts are stacked along a leading axis and meet
-the data through one `vmap` (`multitask.output`): what is shared is computed once, and the program does not grow with
-the number of tasks.
+All tasks use the same normals, and therefore the same z and u. The private parts are stacked along a leading axis, and
+one `vmap` applies them to the data (`multitask.output`). So the shared parts are computed once, and the compiled
+program does not grow with the number of tasks.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from metaprior.weights.metagp import MetaGP, MetaGPDraw, PreparedMetaGP
 
 
 class Private(eqx.Module):
-    """What a task has for itself: the input kernel, what it sees of the input, and the output layer's weight noise."""
+    """The parts that each task has for itself: input kernel, input map, and weight noise of the output layer."""
 
     input_kernel: Kernel | None
     input_map: InputMap
@@ -39,7 +39,7 @@ class Private(eqx.Module):
 
 
 def _private_nodes(weights: MetaGP) -> tuple[Any, Any, Any]:
-    # any: the places in a tree, where `tree_at` may look for other things than values
+    # `Any`: `tree_at` calls this on trees whose nodes are not values.
     assert weights.output is not None
     return weights.input_kernel, weights.input_map, weights.output.weight_noise
 
@@ -49,36 +49,36 @@ def _is_none(node: object) -> bool:
 
 
 def split(weights: MetaGP) -> tuple[MetaGP, Private]:
-    """Return what tasks share, a MetaGP with holes in the places of the private parts, and these."""
+    """Return the shared parts, as a MetaGP with None in place of the private parts, and the private parts."""
     private = Private(*_private_nodes(weights))
     return eqx.tree_at(_private_nodes, weights, (None, None, None), is_leaf=_is_none), private
 
 
 def joined(shared: MetaGP, private: Private) -> MetaGP:
-    """Return the MetaGP of a task: the shared parts with the holes filled. The inverse of `split`."""
+    """Return the MetaGP of a task from shared and private parts. This is the inverse of `split`."""
     nodes = (private.input_kernel, private.input_map, private.weight_noise)
     return eqx.tree_at(_private_nodes, shared, nodes, is_leaf=_is_none)
 
 
 class MultiTask(WeightModel):
-    """MetaGPs of T tasks that differ in their private parts alone."""
+    """MetaGPs of T tasks that differ only in their private parts."""
 
     shared: MetaGP | Fixed
     private: Private
 
     @classmethod
     def of(cls, tasks: Sequence[MetaGP]) -> "MultiTask":
-        """Join MetaGPs whose private parts have equal shapes; what is shared is taken from the first."""
+        """Join MetaGPs whose private parts have equal shapes; the shared parts are those of the first."""
         parts = [split(task) for task in tasks]
         return cls(parts[0][0], jax.tree.map(lambda *leaves: np.stack(leaves), *[private for _, private in parts]))
 
     def with_shared_held(self) -> "MultiTask":
-        """Return the model of which training moves the private parts only."""
+        """Return the model with the shared parts fixed, so that training changes only the private parts."""
         return MultiTask(Fixed(self.common), self.private)
 
     @property
     def common(self) -> MetaGP:
-        """The shared parts, learned or held."""
+        """The shared parts, learned or fixed."""
         return self.shared.value if isinstance(self.shared, Fixed) else self.shared
 
     @property
@@ -88,7 +88,7 @@ class MultiTask(WeightModel):
 
     @property
     def start_jitter(self) -> float:
-        """The relative jitter of the factorisations."""
+        """The relative jitter with which factorisations start."""
         return self.common.start_jitter
 
     def task(self, index: int) -> MetaGP:
@@ -96,54 +96,54 @@ class MultiTask(WeightModel):
         return joined(self.common, jax.tree.map(lambda leaf: leaf[index], self.private))
 
     def sizes(self) -> NormalCounts:
-        """Return the normals of one task: all tasks take the same."""
+        """Return the counts of one task, because all tasks use the same normals."""
         return self.task(0).sizes()
 
     def prepared(self) -> "PreparedTasks":
-        """Factor what is shared, once."""
+        """Factor the shared parts once for all tasks."""
         first = self.task(0)
         if isinstance(self.shared, Fixed):
-            # nobody asks for the slopes of what is held
+            # The gradient with respect to fixed parts is not needed.
             first = jax.tree.map(jax.lax.stop_gradient, first)
         return PreparedTasks(first.prepared(), self.private)
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the parts of what is shared, which count once, and of V, summed over tasks."""
+        """Return the KLs of the shared parts, counted once, and of V, summed over tasks."""
         each = jax.vmap(lambda private: joined(self.common, private).kl())(self.private)
         return {name: jnp.sum(values) if name == "kl_V" else values[0] for name, values in each.items()}
 
     @property
     def couples_rows(self) -> bool:
-        """Whether the conditional draws rows jointly."""
+        """Whether the rows of one call are drawn jointly."""
         return self.common.couples_rows
 
 
 class PreparedTasks(PreparedWeights):
-    """The first task with its factors, which are those of all tasks, and the private parts of every task."""
+    """The prepared first task, whose factors serve all tasks, and the private parts of every task."""
 
     first: PreparedMetaGP
     private: Private
 
     @property
     def jitter(self) -> Float[Array, ""]:
-        """The jitter of the shared factors."""
+        """The largest jitter that a shared factor needed."""
         return self.first.jitter
 
     def draw(self, normals: StandardNormals) -> "TasksDraw":
-        """Return a draw: one z and one u for all tasks, and every task's own V."""
+        """Return a draw with one z and one u for all tasks, and a separate V for each task."""
         input_normals = normals.weights[: self.first.model.input_map.num_normals]
         return TasksDraw(self.first.draw(normals), self.private, input_normals)
 
 
 class TasksDraw(WeightDraw):
-    """One draw of everything below the output layers, with what makes every task's own of it."""
+    """One draw of everything below the output layers, and the private parts of every task."""
 
     first: MetaGPDraw
     private: Private
     input_normals: Float[Array, " V"]
 
     def task(self, private: Private) -> MetaGPDraw:
-        """Return the draw of the task with these private parts (one task's, not the stack)."""
+        """Return the draw of the task with these private parts, which must be those of a single task."""
         model = joined(split(self.first.model)[0], private)
         projections = private.input_map.draw(self.input_normals)
         return MetaGPDraw(model, projections, self.first.draws, self.first.z, self.first.own)
@@ -157,14 +157,14 @@ class TasksDraw(WeightDraw):
         return self.first.weights(x, rows)
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the part of the shared values u, which counts once."""
+        """Return the KL of the shared values u, which counts once."""
         return self.first.kl()
 
     @property
     def jitter(self) -> Float[Array, ""]:
-        """The largest jitter of the shared factors."""
+        """The largest jitter that a shared factor needed."""
         return self.first.jitter
 
     def output_prior(self) -> OutputPrior:
-        """Return the priors of all tasks' output weights, stacked."""
+        """Return the priors of the output weights of all tasks, stacked."""
         return jax.vmap(lambda private: self.task(private).output_prior())(self.private)

@@ -1,6 +1,6 @@
-"""Point weights: one value each, under a Gaussian prior. Its "KL" is -log p(w), so the ELBO is the log joint density.
+"""Point weights: one value each, with a Gaussian prior. Their "KL" is -log p(w), so the ELBO is the log joint density.
 
-This is MAP, and the log joint that a sampler of the weights sees.
+Training then gives the MAP estimate, and a sampler of the weights can use the same log joint density.
 """
 
 from collections.abc import Sequence
@@ -33,18 +33,18 @@ def product(weight: Leaf) -> Layer:
 
 
 class Point(WeightModel):
-    """Weights with the prior N(0, prior_scale^2), known as points."""
+    """Weights with one value each and the prior N(0, prior_scale^2)."""
 
     values: tuple[Float[Leaf, "_ _"], ...]
     prior_scale: float = eqx.field(static=True, default=1.0)
 
     @classmethod
     def initial(cls, network: Network, rng: np.random.Generator, prior_scale: float = 1.0) -> "Point":
-        """Start from the usual random weights."""
+        """Start from the random weights of `starting_weights`."""
         return cls(starting_weights(network, rng), prior_scale)
 
     def sizes(self) -> NormalCounts:
-        """Nothing is drawn."""
+        """Return zero counts, because nothing is drawn."""
         return NormalCounts()
 
     def prepared(self) -> "PreparedPoint":
@@ -69,17 +69,17 @@ class PreparedPoint(PreparedWeights):
     model: Point
 
     def draw(self, normals: StandardNormals) -> "ExplicitDraw":
-        """Return the one value."""
+        """Return the values, which are the same in every draw."""
         return ExplicitDraw(list(self.model.values))
 
 
 class ExplicitDraw(WeightDraw):
-    """Weights written out, the same for every input."""
+    """Explicit weights that are the same for every input."""
 
     values: Sequence[Leaf]
 
     def at(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return h -> h W, layer by layer."""
+        """Return h -> h W for every layer."""
         return [product(value) for value in self.values]
 
     def weights(self, x: Float[Array, "B D"], rows: Float[Array, "B R"]) -> list[Array]:

@@ -1,9 +1,9 @@
-"""The starting values of a MetaGP, from its specification, its network and the inputs it will see.
+"""The starting values of a MetaGP, from its specification, its network and its inputs.
 
-Where the output layer is integrated, the layers below it have anchored codes (`weight_gp.anchored`). Where every weight
-is drawn, as in the paper, inducing codes are free and start at codes of real weights (and real inputs): the residual
-variance of weights that no inducing code explains is noise to the likelihood, and the quickest way for training to
-remove it is to shrink the scale, which removes the signal too. All of it is NumPy: nothing compiles before training.
+If the output layer is integrated out, the layers below it have anchored codes (`weight_gp.anchored`). If every weight
+is drawn, as in the paper, the inducing codes are free and start at codes of real weights (and real inputs). The reason:
+the variance of weights that no inducing code explains is noise to the likelihood. Training removes it most quickly by
+shrinking the scale, which removes the signal too. The start is computed in NumPy, so that little is compiled for it.
 """
 
 from collections.abc import Sequence
@@ -21,22 +21,22 @@ from metaprior.weights.mean_field import MeanField
 from metaprior.weights.metagp import MetaGP, OutputWeights
 from metaprior.weights.mixed import Mixed
 
-#: sigma_w at the start where the output layer is integrated, relative to a layer's scale.
+#: sigma_w at the start if the output layer is integrated out, relative to the scale of a layer.
 INTEGRATED_NOISE = 0.3
-#: Units at one end of a layer up to which all its weights are anchored: their covariance is factored by its two sides.
+#: All weights of a layer are anchored if it has at most so many units per side; each side's covariance is factored.
 MOST_UNITS = 1000
-#: Weights up to which those of several layers that share a GP are all anchored: their covariance is factored whole.
+#: All weights of layers that share a GP are anchored if there are at most so many; their full covariance is factored.
 MOST_WEIGHTS = 600
 
 
 @dataclass(frozen=True)
 class MetaGPSpec:
-    """What defines a MetaGP prior, before it meets a network.
+    """The definition of a MetaGP prior, independent of a network.
 
-    `kernel_in` and `kernel_out` act on a unit's latent; `input_kernel` None is the global model; `local_layers` are the
-    layers that have it (negative numbers from the end; None: all); `weight_gp` is "shared" (one GP) or "per_layer".
-    `integrated` leaves the output layer to be integrated out, and anchors the codes of the layers below; with
-    `local_noise` the weight noise of a local output layer follows the input kernel.
+    `kernel_in` and `kernel_out` act on the latents of units. If `input_kernel` is None, the model is global; otherwise
+    `local_layers` are the layers that use it (negative numbers count from the end, None means all). `weight_gp` is
+    "shared" (one GP) or "per_layer". `integrated` means that the output layer is integrated out and the codes of the
+    layers below are anchored. With `local_noise` the weight noise of a local output layer follows the input kernel.
     """
 
     latent_dim: int = 2
@@ -59,8 +59,8 @@ def layer_groups(num_layers: int, spec: MetaGPSpec) -> tuple[tuple[tuple[int, ..
     chosen = range(num_layers) if spec.local_layers is None else spec.local_layers
     if any(not -num_layers <= layer < num_layers for layer in chosen):
         raise ValueError(
-            f"local_layers: the network has {num_layers} layers of weights (0 to {num_layers - 1}, or negative from "
-            f"the end); got {tuple(chosen)}."
+            f"local_layers: expected numbers from 0 to {num_layers - 1}, or negative numbers from the end, because the "
+            f"network has {num_layers} layers of weights; got {tuple(chosen)}."
         )
     local = {layer % num_layers for layer in chosen} if spec.input_kernel is not None else set()
     if spec.weight_gp == "per_layer":
@@ -74,7 +74,7 @@ def layer_groups(num_layers: int, spec: MetaGPSpec) -> tuple[tuple[tuple[int, ..
 def initial_metagp(
     spec: MetaGPSpec, weight_layers: Sequence[WeightLayer], inputs: np.ndarray, rng: np.random.Generator
 ) -> MetaGP:
-    """Return a MetaGP for layers of a network, started from the inputs (standardised, [N, D])."""
+    """Return a MetaGP for layers of a network, with starting values from the standardised inputs [N, D]."""
     weight_layers = renumbered(weight_layers)
     num_units = max(units.stop for weight_layer in weight_layers for units in weight_layer[:2])
     latents = UnitLatents.initial(num_units, spec.latent_dim, rng)
@@ -139,7 +139,7 @@ def _without_output(
     noise: WeightNoise,
     local_noise: bool,
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...], OutputWeights]:
-    """Return the groups of the drawn layers, and the prior of the output layer, which none of them has any more."""
+    """Return the groups without the output layer, whether each is local, and the prior of the output layer."""
     last = num_layers - 1
     place = next(g for g, group in enumerate(groups) if last in group)
     is_local, alone = local[place], len(groups[place]) == 1
@@ -159,7 +159,7 @@ def _anchored(
     shared: bool,
     rng: np.random.Generator,
 ) -> Anchored:
-    """Return anchored values of layers that share a GP: of all weights where these are few, else of a share."""
+    """Return anchored values of layers that share a GP: for all weights if there are few, otherwise for some."""
     num_weights = sum(w.num_weights for w in weight_layers)
     is_grid = len(weight_layers) == 1 and not shared and not spec.heteroscedastic
     few = max(map(len, weight_layers[0][:2])) <= MOST_UNITS if is_grid else num_weights <= MOST_WEIGHTS
@@ -182,11 +182,11 @@ def initial_mixed(
     rng: np.random.Generator,
     both: Sequence[int] = (),
 ) -> Mixed:
-    """Return mean-field weights for the given layers and a MetaGP for the rest; `both` of these have either."""
+    """Return mean-field weights for these layers and a MetaGP for the rest; layers in `both` are the sum of both."""
     others = tuple(layer for layer in range(len(network.weight_layers)) if layer not in mean_field)
     mean_field = sorted({*mean_field, *both})
     all_layers = MeanField.initial(network, rng)
-    # an integrated output layer needs functions below it, not pre-activations that every row draws for itself
+    # An integrated output layer needs functions below it, not pre-activations that each row draws for itself.
     learned = tuple(
         np.array([-0.5 * np.log(len(network.weight_layers[layer].inputs) - 1), 0.0]) for layer in mean_field
     )
@@ -198,13 +198,13 @@ def initial_mixed(
         log_scales=learned if spec.integrated else None,
     )
     metagp = initial_metagp(spec, [network.weight_layers[layer] for layer in others], inputs, rng)
-    # what is integrated is no layer that is drawn
+    # The integrated layer is not drawn.
     drawn = others[:-1] if spec.integrated else others
     return Mixed((below, metagp), (tuple(mean_field), drawn))
 
 
 def renumbered(weight_layers: Sequence[WeightLayer]) -> tuple[WeightLayer, ...]:
-    """Return the layers with the units that they join numbered from 0, in the same order."""
+    """Return the layers with their units numbered from 0, in the same order."""
     place = {unit: n for n, unit in enumerate(sorted({u for w in weight_layers for side in w[:2] for u in side}))}
 
     def moved(units: range) -> range:
@@ -217,7 +217,7 @@ def renumbered(weight_layers: Sequence[WeightLayer]) -> tuple[WeightLayer, ...]:
 
 
 def _projected(input_map: InputMap, inputs: np.ndarray) -> np.ndarray:
-    """Apply the mean maps; one small computation, and none for eps = x."""
+    """Return the inputs mapped by the mean projections, or as they are if there are none."""
     if not input_map.means:
         return inputs
     import jax.numpy as jnp
@@ -234,8 +234,8 @@ def _inducing_codes(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return codes of weights chosen at random, at inputs spread over the data.
 
-    Every layer's weights and every layer's biases get the same share: a bias that follows the input is the shortest
-    way from the input kernel to the output, and one code in a thousand weights would never be chosen for it.
+    The weights and the biases of every layer get equal numbers of codes. A bias that depends on the input is the
+    shortest way from the input kernel to the output, but among thousands of weights it would hardly be chosen.
     """
     turn, rows_in, rows_out = _chosen_weights(spec.n_inducing, weight_layers, rng)
     mean = np.asarray(latents.mean)
@@ -245,7 +245,7 @@ def _inducing_codes(
 
 
 def _all_weights(weight_layers: list[WeightLayer]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two units of every weight, layer after layer."""
+    """Return the input unit and the output unit of every weight, in the order of the layers."""
     grids = [np.meshgrid(w.inputs, w.outputs, indexing="ij") for w in weight_layers]
     rows_in, rows_out = (np.concatenate([grid[side].ravel() for grid in grids]) for side in (0, 1))
     return rows_in, rows_out
@@ -254,9 +254,9 @@ def _all_weights(weight_layers: list[WeightLayer]) -> tuple[np.ndarray, np.ndarr
 def _chosen_weights(
     count: int, weight_layers: list[WeightLayer], rng: np.random.Generator, *, repeat: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return weights chosen at random: the kind of each (a layer's weights or its biases), and its two units.
+    """Return weights chosen at random: the kind of each (weights or biases of a layer), and its two units.
 
-    Without `repeat` none is chosen twice, and those that a kind does not have are left out.
+    Without `repeat` no weight is chosen twice, so fewer than `count` are returned if a kind has too few.
     """
     kinds = [kind for w in weight_layers for kind in ((w.inputs[:-1], w.outputs), (w.inputs[-1:], w.outputs))]
     turn = np.arange(count) % len(kinds)
@@ -274,7 +274,7 @@ def _chosen_weights(
 
 
 def _spread_over_kinds(aux: np.ndarray, turn: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return an input for every chosen weight, those of one kind spread over the data."""
+    """Return an input for every chosen weight; the inputs of each kind are spread over the data."""
     code_aux = np.empty((len(turn), aux.shape[1]))
     for kind in np.unique(turn):
         code_aux[turn == kind] = _spread_rows(aux, int(np.sum(turn == kind)), rng)
@@ -282,7 +282,7 @@ def _spread_over_kinds(aux: np.ndarray, turn: np.ndarray, rng: np.random.Generat
 
 
 def _spread_rows(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return `count` rows spread along a random direction of the data: evenly in rank, each a little off."""
+    """Return `count` rows, evenly spaced in rank along a random direction of the data, plus a little noise."""
     order = np.argsort(rows @ rng.standard_normal(rows.shape[1]))
     places = np.linspace(0, len(order) - 1, count + 2)[1:-1] if count < len(order) else np.arange(count) % len(order)
     chosen = rows[order[np.round(places).astype(int)]]
