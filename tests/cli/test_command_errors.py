@@ -46,7 +46,7 @@ def test_a_command_that_is_not_understood_has_exit_code_2(run, run_json, words, 
         (["--input-kernel", "rbf(period=3)"], r"rbf has the settings ['lengthscale'], not 'period'"),
         (["--input-kernel", "rbf(lengthscale=long)"], "expected setting=number; got 'lengthscale=long'"),
         (["--input-kernel", "rbf +"], "expected NAME, NAME(setting=number) or NAME@column"),
-        (["--task", "classification", "--likelihood", "poisson"], "--likelihood: classes need none"),
+        (["--task", "classification", "--likelihood", "poisson"], "--likelihood: classification does not use it"),
         (["--decimal", "comma"], "--decimal: expected one character"),
     ],
 )
