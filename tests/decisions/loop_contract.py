@@ -226,11 +226,11 @@ class LoopContract:
 
     def test_files_of_loops_and_of_models_are_told_apart(self, path, tmp_path):
         ExactGPRegressor(n_restarts=0, max_iter=0).fit([[0.0], [1.0]], [0.0, 1.0]).save(tmp_path / "model")
-        message = f"expected a file of kind '{self.loop.kind}'; .* is one of 'ExactGPRegressor'"
+        message = f"expected a file of kind '{self.loop.kind}'; .* is of kind 'ExactGPRegressor'"
         with pytest.raises(ValueError, match=message):
             self.loop.load(tmp_path / "model")
         save_state(tmp_path / "other", "other", {})
-        with pytest.raises(ValueError, match="is one of 'other'"):
+        with pytest.raises(ValueError, match="is of kind 'other'"):
             self.loop.load(tmp_path / "other")
         self.make(path=path)
         with pytest.raises(ValueError, match=f"expected the file of an estimator.*kind '{self.loop.kind}'"):

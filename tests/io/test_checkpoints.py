@@ -149,7 +149,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path, damage):
     small().fit(X, Y, checkpoint=tmp_path)
     path = tmp_path / FILE
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(ValueError, match=r"run\.checkpoint is not a checkpoint, or is not complete.*delete it"):
+    with pytest.raises(ValueError, match=r"run\.checkpoint is not a checkpoint, or is incomplete.*delete it"):
         small().fit(X, Y, checkpoint=tmp_path)
 
 
