@@ -132,7 +132,9 @@ def _are_classifiers(named: dict[str, Any]) -> bool:
     classifiers = [name for name, estimator in named.items() if is_classifier(estimator)]
     if classifiers and len(classifiers) < len(named):
         others = [name for name in named if name not in classifiers]
-        raise ValueError(f"estimators: expected only classifiers or only regressors; {classifiers} are classifiers, {others} are not.")
+        raise ValueError(
+            f"estimators: expected only classifiers or only regressors; {classifiers} are classifiers and {others} not."
+        )
     return bool(classifiers)
 
 
@@ -188,7 +190,7 @@ def _splits(X: Any, y: Any, cv: Any, random_state: int | None, classes: bool) ->
     splitter = check_cv(cv, np.ravel(y) if classes else np.asarray(y), classifier=classes)
     if random_state is not None:
         if not isinstance(cv, (int, np.integer)):
-            raise ValueError(f"random_state: expected None unless cv is a number of folds; cv={cv!r} has its own order.")
+            raise ValueError(f"random_state: expected None unless cv is a whole number; cv={cv!r} has its own order.")
         splitter = type(splitter)(int(cv), shuffle=True, random_state=random_state)
     splits = [(np.arange(len(y))[train], np.arange(len(y))[test]) for train, test in splitter.split(X, y)]
     if not splits:
@@ -215,7 +217,7 @@ def _tried(place: str, error_score: Any, *job: Any) -> dict[str, float]:
     except Exception as error:
         if isinstance(error_score, str):
             raise RuntimeError(f"{place}: {type(error).__name__}: {error}") from error
-        warnings.warn(f"{place}: its scores are NaN after {type(error).__name__}: {error}", FitFailedWarning, stacklevel=3)
+        warnings.warn(f"{place}: scores are NaN after {type(error).__name__}: {error}", FitFailedWarning, stacklevel=3)
         return {}
 
 
