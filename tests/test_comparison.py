@@ -251,7 +251,7 @@ def test_a_classifier_without_probabilities_is_refused():
 
 
 def test_classifiers_among_regressors_are_refused():
-    with pytest.raises(ValueError, match=r"\['LogisticRegression'\] are classifiers and \['BayesianRidge'\] not"):
+    with pytest.raises(ValueError, match=r"\['LogisticRegression'\] are classifiers, \['BayesianRidge'\] are not"):
         compare([BayesianRidge(), LogisticRegression()], X, LABELS, verbose=False)
 
 

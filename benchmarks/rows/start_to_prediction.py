@@ -1,7 +1,6 @@
 """From the start of a process to a prediction: the demo's model with a warm compilation cache.
 
-This is the one figure that is not a ratio: its target is in seconds. The details have the times of a first fit of one
-step, with a cold and with a warm cache.
+This is the one figure that is not a ratio: its target is in seconds. The times of a fit of one step are given too.
 """
 
 import os

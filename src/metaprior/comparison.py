@@ -133,7 +133,7 @@ def _are_classifiers(named: dict[str, Any]) -> bool:
     if classifiers and len(classifiers) < len(named):
         others = [name for name in named if name not in classifiers]
         raise ValueError(
-            f"estimators: expected only classifiers or only regressors; {classifiers} are classifiers and {others} not."
+            f"estimators: expected classifiers or regressors alone; {classifiers} are classifiers, {others} are not."
         )
     return bool(classifiers)
 

@@ -1,12 +1,10 @@
 """How this library compiles: with quick compiler options, and with an on-disk cache of its own.
 
-XLA's CPU backend has two ways to turn fused operations into machine code. The newer one takes a third longer to compile
-our programs of many small operations, and its programs are no faster to within a few percent. `compiled` asks for the
-older one.
+XLA's CPU backend has two ways to turn fused operations into machine code. `compiled` asks for the older one: the newer
+one takes a third longer for our programs of many small operations, which then run equally fast to within a few percent.
 
-`import metaprior` changes no JAX setting. The settings are changed while a fit or a prediction runs, and restored after
-it. A cache that the user has set is left alone. METAPRIOR_CACHE names another folder, and METAPRIOR_CACHE=off turns the
-cache off.
+`import metaprior` changes no JAX setting. A fit or a prediction changes settings while it runs, and restores them. A
+cache that the user has set is left alone. METAPRIOR_CACHE names another folder, and METAPRIOR_CACHE=off turns it off.
 
 A process that compiles thousands of programs (a long search over shapes) runs out of memory mappings, and XLA then ends
 it with a segmentation fault. `drop_programs_when_many` drops the programs well before that.

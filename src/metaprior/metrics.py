@@ -37,8 +37,7 @@ def calibration_error(below: np.ndarray, at: np.ndarray) -> float:
     Parameters
     ----------
     below, at : array
-        P(Y < y) and P(Y <= y), rows first. If a level lies between them, the target counts in proportion: with the part
-        of the jump that is below the level.
+        P(Y < y) and P(Y <= y), rows first. A target with a level in between counts by the part of the jump below it.
     """
     levels = LEVELS.reshape(-1, *[1] * np.ndim(at))
     jump = np.asarray(at) - below

@@ -1,8 +1,7 @@
 """The exact Gaussian process: the GP prior is on the function itself, not on the weights of a network.
 
-y = f(x) + noise, f ~ GP(0, variance * kernel), one GP per target. Predictions are Gaussian and in closed form. The only
-approximation is that hyper-parameters are point estimates. Time grows as N^3 and memory as N^2, so it is for a few
-thousand rows.
+y = f(x) + noise, f ~ GP(0, variance * kernel), one GP per target. Predictions are Gaussian, in closed form, and exact
+given the hyper-parameters. Time grows as N^3 and memory as N^2, so it is for a few thousand rows.
 """
 
 import warnings

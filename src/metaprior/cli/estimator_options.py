@@ -87,7 +87,7 @@ def _sizes(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(size) for size in text.split(",") if size.strip())
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"expected whole numbers separated by commas, such as 50,50; got {text!r}") from error
+        raise argparse.ArgumentTypeError(f"expected whole numbers and commas, such as 50,50; got {text!r}") from error
 
 
 def _setting(text: str) -> tuple[str, Any]:

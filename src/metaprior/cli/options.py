@@ -21,9 +21,7 @@ def add_table(parser: argparse.ArgumentParser, name: str, what: str) -> None:
     group.add_argument(
         "--separator", type=_separator, metavar="CHAR", help="field separator ('tab' for tabs); default: a comma"
     )
-    group.add_argument(
-        "--decimal", default=".", metavar="CHAR", help="decimal separator of numbers; default: a point"
-    )
+    group.add_argument("--decimal", default=".", metavar="CHAR", help="decimal separator of numbers; default: a point")
     group.add_argument("--encoding", type=_encoding, default="utf-8", help="text encoding; default: utf-8")
     group.add_argument(
         "--missing",

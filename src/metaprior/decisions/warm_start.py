@@ -1,10 +1,9 @@
 """The model of a loop: one estimator that is refitted as data come in.
 
 Estimators of this library that support it continue from their last fit, with fewer steps than a fresh fit takes. Such a
-warm fit keeps the units of inputs and targets and the inducing codes of the last fresh fit. When these no longer suit
-the data, the next fit is fresh. The number of fresh fits due to growth is logarithmic in the number of rows. Other
-estimators are always cloned and fitted afresh, because `warm_start` means different things elsewhere (a forest would
-add no tree for the new rows).
+warm fit keeps the units and the inducing codes of the last fresh fit. When these no longer suit the data, the next fit
+is fresh; growth alone costs a logarithmic number of fresh fits. Other estimators are always cloned and fitted afresh,
+because `warm_start` means different things elsewhere (a forest would add no tree for the new rows).
 
 A fit depends only on the rows, the seed and the fit before it, so a loop that is loaded from its file continues as if
 it had never stopped.

@@ -61,8 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--impute",
         choices=("mean", "median", "most-frequent"),
-        help="fill missing values in this and later tables (categories with their most frequent value); default: an "
-        "error",
+        help="fill missing values in all tables (in categories, with the most frequent one); default: an error",
     )
     add_estimator(parser)
 

@@ -322,6 +322,6 @@ class PoolLoop(Loop[QueryLog]):
         content = cls._content(path)
         saved = content["settings"]["acquisition"]
         if saved is None and acquisition is None:
-            raise ValueError("PoolLoop.load: the acquisition was a function and is not in the file; pass acquisition=...")
+            raise ValueError("PoolLoop.load: the acquisition was a function, not in the file; pass acquisition=...")
         settings = {**content["settings"], "acquisition": saved if acquisition is None else acquisition}
         return cls._continued({**content, "settings": settings}, path, estimator)

@@ -141,8 +141,7 @@ class Bandit(Loop[Rounds]):
     def ask(self, contexts: Any) -> Any:
         """Return the arm for one context (a vector), or the arms for several [n, n_features].
 
-        The rewards must be told before asking about other contexts. Asking again about the same ones gives the same
-        arms.
+        Tell the rewards before asking about other contexts. Asking again about the same ones gives the same arms.
 
         Returns
         -------
