@@ -1,5 +1,5 @@
-"""Benchmarks: every figure is a ratio of two programs measured side by side in one run.
+"""Benchmarks: every figure is a ratio of two programs that are measured side by side in one run.
 
-`python -m benchmarks` measures all of `rows/` (one figure a file, each in a process of its own), writes
-`results.json` and the page `docs/performance.md`; names of rows after it measure those only.
+`python -m benchmarks` measures all of `rows/` (one figure per file, each in its own process), and writes `results.json`
+and the page `docs/performance.md`. With names of rows as arguments it measures only those.
 """

@@ -1,4 +1,4 @@
-"""Measure rows, each in a process of its own, and write results.json and docs/performance.md."""
+"""Measure rows, each in its own process, and write results.json and docs/performance.md."""
 
 import argparse
 import importlib
@@ -18,23 +18,23 @@ PAGE = FOLDER.parent / "docs" / "performance.md"
 
 
 def names() -> list[str]:
-    """Return the rows that there are, by their files' names."""
+    """Return the names of all rows, which are the names of their files."""
     return sorted(module.name for module in pkgutil.iter_modules(rows.__path__))
 
 
 def measured(name: str) -> dict:
-    """Return a row, measured in a fresh process: memory and compiled programs are its own."""
+    """Measure a row in a fresh process, which shares no memory or compiled programs with others."""
     command = [sys.executable, "-m", "benchmarks", "--row", name]
     done = subprocess.run(command, cwd=FOLDER.parent, stdout=subprocess.PIPE, text=True)
     if done.returncode:
-        raise SystemExit(f"{name}: failed with exit code {done.returncode}; its message stands above.")
+        raise SystemExit(f"{name}: failed with exit code {done.returncode}; see its message above.")
     return {"name": name, **json.loads(done.stdout.splitlines()[-1])}
 
 
 def main() -> None:
-    """Measure what is asked for; rows measured earlier stay."""
+    """Measure the rows that are asked for, and keep the earlier results of the others."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"rows to measure (all): {', '.join(names())}")
+    parser.add_argument("names", nargs="*", help=f"rows to measure (default: all): {', '.join(names())}")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.row:
@@ -43,7 +43,7 @@ def main() -> None:
         return
     unknown = set(asked.names) - set(names())
     if unknown:
-        parser.error(f"no such rows: {sorted(unknown)}; there are {names()}")
+        parser.error(f"unknown rows {sorted(unknown)}; expected some of {names()}")
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() and asked.names else {"rows": []}
     kept = {row["name"]: row for row in known["rows"]}
     for name in asked.names or names():
@@ -55,7 +55,7 @@ def main() -> None:
     RESULTS.write_text(json.dumps({**result, "machine": machine()}, indent=1) + "\n")
     write_page(json.loads(RESULTS.read_text()), PAGE)
     if not all(row["holds"] for row in result["rows"]):
-        raise SystemExit("some bars do not hold; see the table")
+        raise SystemExit("some targets are not met; see the table in docs/performance.md")
 
 
 if __name__ == "__main__":

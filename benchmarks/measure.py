@@ -1,7 +1,7 @@
-"""How things are measured: programs take turns, each turn is timed, and medians are compared.
+"""How programs are measured: they take turns, each turn is timed, and the medians are compared.
 
-On a shared machine the speed changes from second to second; two programs that alternate see the same changes, so
-their ratio holds where their times do not.
+On a shared machine the speed changes from second to second. Two programs that alternate see the same changes, so their
+ratio is reliable even if their times are not.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 
 class Row(NamedTuple):
-    """One figure: what was measured, the ratio, the bar it is held to, and what it is made of."""
+    """One figure: what was measured, the ratio, its target (`bar`), and the numbers behind it."""
 
     work: str
     ratio: float
@@ -24,24 +24,24 @@ class Row(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether the ratio keeps to the bar, "<= number" or ">= number"."""
+        """Whether the ratio meets its target, "<= number" or ">= number"."""
         sense, value = self.bar.split()[:2]
         return self.ratio <= float(value) if sense == "<=" else self.ratio >= float(value)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the row as it is written to results.json."""
+        """Return the row in the form of results.json."""
         return {"work": self.work, "ratio": self.ratio, "bar": self.bar, "holds": self.holds, **self.details}
 
 
 def seconds(call: Callable[[], Any]) -> float:
-    """Return the time of one call, which must wait for its result."""
+    """Return the time of one call. The call must wait for its result."""
     begun = time.perf_counter()
     call()
     return time.perf_counter() - begun
 
 
 def alternating(programs: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """Return the median time of every program over `repeats` turns; each runs once before, to compile."""
+    """Return the median time of every program over `repeats` turns, after one run each to compile."""
     for call in programs.values():
         call()
     times: dict[str, list[float]] = {name: [] for name in programs}
@@ -52,12 +52,12 @@ def alternating(programs: dict[str, Callable[[], Any]], repeats: int) -> dict[st
 
 
 def peak_memory() -> int:
-    """Return the largest memory, in MiB, that this process has held."""
+    """Return the peak memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def matmul_rate(size: int = 1024, repeats: int = 9) -> float:
-    """Return the machine's rate, in GFlop/s, at a product of two large float32 matrices."""
+    """Return the machine's rate in GFlop/s for a product of two large float32 matrices."""
     import jax
     import jax.numpy as jnp
 
@@ -68,7 +68,7 @@ def matmul_rate(size: int = 1024, repeats: int = 9) -> float:
 
 
 def machine() -> dict[str, Any]:
-    """Return what the figures were measured on."""
+    """Return a description of the machine and the software."""
     from importlib.metadata import version
 
     return {

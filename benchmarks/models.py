@@ -16,19 +16,19 @@ from metaprior.random import make_key
 from metaprior.weight_gp import Conditional, Pathwise
 from metaprior.weights import MeanField, MetaGPSpec, Point, initial_metagp
 
-#: Inducing codes and size of the latents, as in the paper.
+#: The number of inducing codes and the size of the latents, as in the paper.
 NUM_INDUCING, LATENT_DIM = 50, 2
 BATCH = 128
 
 
 def images(num_rows: int = 512, num_classes: int = 10, seed: int = 0) -> Data:
-    """Return numbers of the size and range of standardised images, with labels: time does not depend on values."""
+    """Return random data in the shape of standardised images with labels. Times do not depend on the values."""
     rng = np.random.default_rng(seed)
     return make_data(rng.standard_normal((num_rows, 784)), rng.integers(num_classes, size=(num_rows, 1)))
 
 
 def sinusoid(num_rows: int = 100, seed: int = 0) -> Data:
-    """Return the rows of the demo's size."""
+    """Return data of the size of the demo."""
     x = np.random.default_rng(seed).uniform(-2, 2, (num_rows, 1))
     return make_data(x, np.sin(2 * np.pi * 0.6 * x))
 
@@ -44,7 +44,7 @@ def metagp(
     activation: str = "relu",
     seed: int = 0,
 ) -> Model:
-    """Return a MetaGP, local in all layers unless told otherwise."""
+    """Return a MetaGP, by default local in all layers."""
     from metaprior import Projection
 
     network = Dense(sizes, activation)
@@ -73,7 +73,7 @@ def point(sizes: tuple[int, ...], likelihood: Likelihood | None = None, activati
 
 
 def gaussian() -> Likelihood:
-    """Return the likelihood of one target."""
+    """Return a Gaussian likelihood for one target."""
     return Gaussian(np.log([0.1]))
 
 
@@ -84,7 +84,7 @@ def training(
     draws: StepConfig,
     optimizer: optax.GradientTransformation | None = None,
 ) -> Callable[[], None]:
-    """Return a program that makes `num_steps` steps of the library's own loop, at full noise and KL."""
+    """Return a program that makes `num_steps` steps of the library's training loop, with full random draws and KL."""
     optimizer = steps.adam_for(model) if optimizer is None else optimizer
     state = steps.start_state(model, optimizer, np.float32)
     recipe = Recipe(*[np.asarray(v, np.float32) for v in Recipe(num_steps=steps.STEP_BLOCK, begins=0.8)])

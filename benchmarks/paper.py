@@ -1,8 +1,8 @@
-"""The paper's formulation of the local model, as it is printed: a W x M matrix for every datum.
+"""The paper's formulation of the local model, as printed: a W x M matrix for every row of the data.
 
-K_fu^(n) = k_w(C_w, C_u) * k_aux(x_n, U), A = K_fu K_uu^-1, w_n ~ N(A u, diag(K_ff - A K_uf)). Cost B |w| M^2. It is
-given every help that leaves the formula alone: k_w(C_w, C_u) is computed once for all data, u is drawn once a draw,
-rows go one after another so that memory holds one W x M matrix, and pre-activations are drawn instead of weights.
+K_fu^(n) = k_w(C_w, C_u) * k_aux(x_n, U), A = K_fu K_uu^-1, w_n ~ N(A u, diag(K_ff - A K_uf)). Cost B |w| M^2. It has
+every optimisation that keeps the formula: k_w(C_w, C_u) is computed once for all rows, u is drawn once per draw, rows
+are processed one by one so that memory holds one W x M matrix, and pre-activations are drawn instead of weights.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ from metaprior.weight_gp.base import input_scales
 
 
 class PaperConditional(Conditional):
-    """w_n ~ N(A_n u, diag B_n), every weight written out."""
+    """w_n ~ N(A_n u, diag B_n), computed for every weight."""
 
     def sizes(
         self, sparse_gp: SparseGP, input_kernel: Kernel | None, weight_layers: Sequence[WeightLayer]
     ) -> NormalCounts:
-        """One normal an inducing value, and one an output unit and row."""
+        """Return one normal per inducing value, and one per output unit and row."""
         return NormalCounts(weights=sparse_gp.n_inducing, per_row=sum(len(w.outputs) for w in weight_layers))
 
     def draw(self, prior: GPContext, ends: Sequence[LayerLatents], normals: StandardNormals) -> "PaperDraw":
-        """Draw u and evaluate k_w at all codes of weights."""
+        """Draw u."""
         return PaperDraw(prior, list(ends), prior.sparse_gp.draw(normals.weights))
 
 
@@ -49,7 +49,7 @@ class PaperDraw(ConditionalDraw):
         return (left[:, None] * right[None]).reshape(-1, left.shape[1])
 
     def at(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Layer]:
-        """Return layers that write the moments of all weights out, row by row."""
+        """Return layers that compute the moments of all weights, row by row."""
         prior, cross = self.prior, self.prior.cross_aux(eps)
         alpha = prior.solve(self.v)
         normals = jnp.split(rows, np.cumsum([e.z_out.shape[0] for e in self.ends])[:-1].tolist(), axis=1)
@@ -74,5 +74,5 @@ class PaperDraw(ConditionalDraw):
         return [layer(ends, own) for ends, own in zip(self.ends, normals, strict=True)]
 
     def weights(self, eps: Float[Array, "B E"], rows: Float[Array, "B R"]) -> list[Array]:
-        """Not asked for by training."""
-        raise NotImplementedError("the benchmark trains; it asks for no weights.")
+        """Raise an error: training does not need the weights."""
+        raise NotImplementedError("weights: the benchmark only trains, which does not need them.")

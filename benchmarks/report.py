@@ -1,4 +1,4 @@
-"""The page docs/performance.md: the table of the results, and their curves on log-log axes."""
+"""The page docs/performance.md: a table of the results, and curves on log-log axes."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ numbers were measured on {date}:
 
 
 def write_page(results: dict[str, Any], page: Path) -> None:
-    """Write the page and, beside it, the curves."""
+    """Write the page, and the pictures of the curves beside it."""
     lines = [HEAD.format(**results["machine"]).rstrip("\n")]
     for row in results["rows"]:
         lines.append(f"| {row['work']} | {row['ratio']:.3g} | {row['bar']} | {'yes' if row['holds'] else '**no**'} |")

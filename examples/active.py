@@ -1,6 +1,6 @@
-"""Active learning where few rows of the pool matter: rows chosen by joint information against rows chosen at random.
+"""Active learning when few rows of the pool matter: rows chosen by joint information against random rows.
 
-Nine tenths of the rows lie where the function is flat, the others where it makes two waves. Writes active.png.
+Nine tenths of the rows lie where the function is flat, and the others where it makes two waves. Writes active.png.
 """
 
 import numpy as np
@@ -15,12 +15,12 @@ WAVES_FROM = 1.0
 
 
 def function(x):
-    """0 up to x = 1, then two waves up to x = 3."""
+    """Return 0 up to x = 1, and two waves from there to x = 3."""
     return np.where(x > WAVES_FROM, np.sin(2 * np.pi * (x - WAVES_FROM)), 0.0)
 
 
 def problem(seed, num_rows=400, share=0.1):
-    """Return a pool and a test set, X and y of each: rows on [-3, 1], and a `share` of them on [1, 3]."""
+    """Return X and y of a pool and of a test set. A fraction `share` of rows is on [1, 3], the rest on [-3, 1]."""
     rng = np.random.default_rng([seed, 99])
 
     def rows():
@@ -32,7 +32,7 @@ def problem(seed, num_rows=400, share=0.1):
 
 
 def loops(seed, estimator, n_observations, n_queries):
-    """Run a loop for each acquisition, from the same first rows, and return both."""
+    """Run a loop for each acquisition, starting from the same rows, and return both."""
     (X, y), test = problem(seed)
     found = {}
     for acquisition in ("joint_information", "random"):
@@ -42,7 +42,7 @@ def loops(seed, estimator, n_observations, n_queries):
 
 
 def draw_fit(axes: Axes, loop, y, title):
-    """Draw the function, the mean and its band, the answers, and their numbers where they were asked for."""
+    """Draw the function, the mean with its band, and the answers, numbered in the order of the questions."""
     x = np.linspace(-3.2, 3.2, 600)[:, None]
     predicted = loop.model.predict_distribution(x)
     axes.fill_between(x[:, 0], *predicted.interval(0.95), alpha=0.2, color="C0", lw=0, label="95 % interval")

@@ -1,4 +1,4 @@
-"""Four sinusoids of different frequency share a network below its output layer; a fifth is a linear solve away."""
+"""Four sinusoids of different frequencies share a network below its output layer. A fifth needs only a linear solve."""
 
 import time
 import warnings

@@ -11,13 +11,13 @@ BOUNDS, LOWEST = ((-5.0, 10.0), (0.0, 15.0)), 0.39788735772973816
 
 
 def branin(x):
-    """Three equal wells, values from 0.4 to 308: stands for an experiment that takes hours."""
+    """Return Branin's function, with three equal minima. It stands for an experiment that takes hours."""
     valley = x[1] - 5.1 / (4 * np.pi**2) * x[0] ** 2 + 5 / np.pi * x[0] - 6
     return valley**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x[0]) + 10
 
 
 def picture():
-    """Minimise Branin and draw what was asked, what the surrogate believes, and how the regret fell."""
+    """Minimise Branin's function, and draw the evaluated points, the surrogate's mean and the regret."""
     found = minimise(branin, BOUNDS, 40, random_state=0, verbose=True)
     regret = np.minimum.accumulate(found.y) - LOWEST
     print(f"lowest value {found.best_y:.4f} at {found.best_x.round(3)}; regret {regret[-1]:.4f}")

@@ -1,4 +1,4 @@
-"""The sinusoid of the paper's Figure 6 and Table 1, by MetaGP-local with a periodic input kernel, defaults only."""
+"""The sinusoid of the paper's Figure 6 and Table 1, by MetaGP-local with a periodic input kernel and defaults."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The results tables: the paper's sinusoid, five seeds, defaults only; with --baselines the other methods."""
+"""The results tables: the paper's sinusoid with five seeds and defaults. --baselines runs the other methods."""
 
 import sys
 import warnings
@@ -28,7 +28,7 @@ SEEDS = range(5)
 
 
 def scores(model, parts):
-    """Return RMSE and NLL inside, then outside."""
+    """Return RMSE and NLL inside the range of the data, then outside."""
     model.fit(*parts["train"])
     found = []
     for part in (parts["inside"], parts["outside"]):

@@ -230,7 +230,7 @@ def test_class_numbers_out_of_range_are_refused(wrong):
 
 
 def test_targets_of_another_shape_are_refused():
-    with pytest.raises(ValueError, match=r"expected targets of shape \(4,\), as the predictions; got \(5,\)"):
+    with pytest.raises(ValueError, match=r"expected targets of shape \(4,\), like the predictions; got \(5,\)"):
         metrics.scores(GaussianMarginals(np.zeros(4), np.ones(4)), np.zeros(5))
     with pytest.raises(ValueError, match="expected 200 class numbers, one per row"):
         metrics.scores(ClassProbabilities(P), np.zeros(4))

@@ -1,1 +1,1 @@
-"""One figure a file: each has `measure() -> Row`."""
+"""One figure per file. Each file defines `measure() -> Row`."""

@@ -1,7 +1,7 @@
 """One exact draw of all weights of 784-100-10: Matheron's rule on the grid against a dense Cholesky factor.
 
-The dense covariance of 79,510 weights would fill 25 GB; its time is that of the largest one that fits, times the
-cube of the ratio of sizes.
+The dense covariance of 79,510 weights would take 25 GB. So a smaller one is measured, and its time is multiplied by the
+cube of the ratio of the sizes.
 """
 
 import equinox as eqx
@@ -19,7 +19,7 @@ DENSE = 8000
 
 
 def measure() -> Row:
-    """Return time of a draw / time of the extrapolated dense factor."""
+    """Return (time of a draw) / (extrapolated time of the dense factor)."""
     model = metagp(SIZES, images(), local=False, conditional=Full()).weights
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), model)
 

@@ -11,7 +11,7 @@ STEPS, NUM_INDUCING = 50, 50
 
 
 class DeepKernel(gpytorch.models.ApproximateGP):
-    """Network features, then a sparse variational GP, in GPyTorch's own idioms."""
+    """A sparse variational GP on the features of a network, in GPyTorch's own style."""
 
     def __init__(self, inducing: torch.Tensor) -> None:
         q = gpytorch.variational.CholeskyVariationalDistribution(len(inducing))
@@ -47,7 +47,7 @@ def peer(x: torch.Tensor, y: torch.Tensor):
 
 
 def measure() -> Row:
-    """Return time of GPyTorch's step / time of ours, with the library's usual four draws."""
+    """Return (time of GPyTorch's step) / (time of ours), with the library's default of four draws."""
     data = sinusoid()
     num_rows = int(data.num_rows)
     x, y = (torch.tensor(a[:num_rows]) for a in (data.x, data.y))

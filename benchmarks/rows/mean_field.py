@@ -8,7 +8,7 @@ SIZES, STEPS = (784, 100, 10), 50
 
 
 def measure() -> Row:
-    """Return time of our step / time of a mean-field step, one draw each."""
+    """Return (time of our step) / (time of a mean-field step), with one draw each."""
     data, draws = images(), StepConfig(BATCH, 1)
     programs = {
         "ours": training(metagp(SIZES, data, projection_dims=2), data, STEPS, draws),

@@ -1,4 +1,4 @@
-"""Effective samples a second of NUTS on a small network: our sampler against a model in NumPyro's own style."""
+"""Effective samples per second of NUTS on a small network: our sampler against a model in NumPyro's own style."""
 
 import time
 
@@ -23,7 +23,7 @@ def _data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bnn(x: jax.Array, y: jax.Array) -> None:
-    """The same model with NumPyro's primitives: unit-normal weights, tanh, Gaussian noise."""
+    """The same model in NumPyro's primitives: standard normal weights, tanh, Gaussian noise."""
     w1 = numpyro.sample("w1", dist.Normal(jnp.zeros((1, HIDDEN)), 1.0))
     b1 = numpyro.sample("b1", dist.Normal(jnp.zeros(HIDDEN), 1.0))
     w2 = numpyro.sample("w2", dist.Normal(jnp.zeros((HIDDEN, 1)), 1.0))
@@ -34,7 +34,7 @@ def _bnn(x: jax.Array, y: jax.Array) -> None:
 
 
 def _numpyro(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, float]:
-    """Return (least effective sample size of f at the data, seconds with compilation)."""
+    """Return the least effective sample size of f at the data, and the seconds including compilation."""
     begun = time.perf_counter()
     with jax.enable_x64(True):
         mcmc = numpyro.infer.MCMC(
@@ -57,9 +57,9 @@ def _ours(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, float]:
 
 
 def measure() -> Row:
-    """Return (our effective samples per second) / (NumPyro's), medians over seeds, whole calls timed."""
+    """Return (our effective samples per second) / (NumPyro's): medians over seeds, with whole calls timed."""
     x, y = _data()
-    _ours(x, y, 100), _numpyro(x, y, 100)  # compile, as far as each keeps what it compiles
+    _ours(x, y, 100), _numpyro(x, y, 100)  # compile; ours keeps the program, NumPyro does not
     rates: dict[str, list[float]] = {"ours": [], "NumPyro": []}
     for seed in range(3):
         for name, sample in (("ours", _ours), ("NumPyro", _numpyro)):

@@ -9,7 +9,7 @@ SIZES = (784, 100, 10)
 
 
 def measure() -> Row:
-    """Return time of the paper's step / time of ours, one draw each."""
+    """Return (time of the paper's step) / (time of ours), with one draw each."""
     data, draws = images(), StepConfig(BATCH, 1)
     ours_steps = 50
     ours = training(metagp(SIZES, data, projection_dims=2), data, ours_steps, draws)

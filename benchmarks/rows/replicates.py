@@ -1,4 +1,4 @@
-"""Forty replicates of the 1-50-1 local model: side by side in one program against one after another."""
+"""Forty replicates of the 1-50-1 local model: trained together against one after another."""
 
 from benchmarks.measure import Row, alternating
 from benchmarks.models import gaussian, metagp, sinusoid
@@ -9,7 +9,7 @@ NUM, STEPS = 40, 100
 
 
 def measure() -> Row:
-    """Return time of all at once / time of one after the other, both compiled."""
+    """Return (time of all together) / (time of one after another), both compiled."""
     data = [sinusoid(seed=seed) for seed in range(NUM)]
     models = [metagp((1, 50, 1), own, gaussian(), activation="tanh", seed=seed) for seed, own in enumerate(data)]
     keys, draws, recipe = [make_key(seed) for seed in range(NUM)], StepConfig(None, 4), Recipe(STEPS, begins=0.8)

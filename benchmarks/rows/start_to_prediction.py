@@ -1,6 +1,6 @@
 """From the start of a process to a prediction: the demo's model with a warm compilation cache.
 
-The one figure that is no ratio: its bar is in seconds. Compile times of the first fit stand beside it.
+This is the one figure that is not a ratio: its target is in seconds. The times of a fit of one step are given too.
 """
 
 import os
@@ -29,7 +29,7 @@ print(fitted - begun)
 
 
 def _run(steps: int, cache: str) -> tuple[float, float]:
-    """Return seconds of the process, and of its fit as it measures itself."""
+    """Return the seconds of the whole process, and those from its first line to the end of its fit."""
     begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(steps=steps)],
@@ -42,7 +42,7 @@ def _run(steps: int, cache: str) -> tuple[float, float]:
 
 
 def measure() -> Row:
-    """Return seconds from start to prediction; the median of three processes."""
+    """Return the seconds from start to prediction, the median of three processes."""
     with tempfile.TemporaryDirectory() as cache:
         cold = _run(1, cache)[1]
         warm = float(np.median([_run(1, cache)[1] for _ in range(3)]))

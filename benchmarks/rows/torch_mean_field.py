@@ -1,4 +1,4 @@
-"""A training step of 784-100-10 with mean-field weights: PyTorch's own idioms against ours, local in all layers."""
+"""A training step of 784-100-10: ours, local in all layers, against mean-field weights in PyTorch's own style."""
 
 import torch
 from torch import nn
@@ -12,7 +12,7 @@ SIZES, STEPS = (784, 100, 10), 50
 
 
 class MeanFieldLinear(nn.Module):
-    """A linear layer with Gaussian weights, drawn through its pre-activations."""
+    """A linear layer with Gaussian weights, which draws its pre-activations."""
 
     def __init__(self, num_in: int, num_out: int) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class MeanFieldLinear(nn.Module):
 
 
 def peer(x: torch.Tensor, y: torch.Tensor):
-    """Return a program of STEPS steps."""
+    """Return a program that makes STEPS steps."""
     torch.manual_seed(0)
     layers = [MeanFieldLinear(a, b) for a, b in zip(SIZES[:-1], SIZES[1:], strict=True)]
     network = nn.Sequential(layers[0], nn.ReLU(), layers[1])
@@ -47,7 +47,7 @@ def peer(x: torch.Tensor, y: torch.Tensor):
 
 
 def measure() -> Row:
-    """Return time of our step / time of PyTorch's mean-field step."""
+    """Return (time of our step) / (time of PyTorch's mean-field step)."""
     data, draws = images(), StepConfig(BATCH, 1)
     x, y = torch.tensor(data.x), torch.tensor(data.y[:, 0]).long()
     programs = {

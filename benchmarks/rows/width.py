@@ -1,4 +1,4 @@
-"""The exponent of step time against width, 512 to 8192: a network 784-H-H-10, all layers local."""
+"""How step time grows with width: its exponent for a network 784-H-H-10, all layers local, H from 512 to 8192."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from benchmarks.models import BATCH, images, metagp, point, training
 from metaprior.inference import StepConfig
 
 WIDTHS = (512, 1024, 2048, 4096, 8192)
-#: Widths at which the same network with point weights is measured beside it.
+#: The widths at which the same network with point weights is measured too.
 POINT_WIDTHS = (512, 1024, 2048, 4096)
 
 

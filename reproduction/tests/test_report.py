@@ -97,7 +97,7 @@ def test_a_large_svg_gives_way_to_its_png(finished, run):
 def test_a_page_is_not_overwritten_unasked(page, finished, run):
     code, _, err = run("report", finished)
     assert code == 1
-    assert "report.html exists; give another name, or --force" in err
+    assert "report.html exists; give another name, or use --force" in err
     assert run("report", finished, "--force")[0] == 0
 
 

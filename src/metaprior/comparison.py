@@ -1,7 +1,7 @@
-"""Comparison: is this prior worth it on my data? Several estimators on the same folds, one table of scores.
+"""Is this prior worth it on my data? Compare several estimators on the same folds in one table of scores.
 
-Every estimator is cloned and fitted to the training part of every fold, its predictive distribution at the rest is
-scored (`metaprior.metrics`), and the table holds the means over folds with their standard errors.
+Every estimator is cloned and fitted to the training rows of every fold. Its predictive distribution at the test rows is
+scored (`metaprior.metrics`). The table has the means over folds with their standard errors.
 """
 
 import time
@@ -25,7 +25,7 @@ from metaprior.predictive.from_sklearn import DistributionPredictor, distributio
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Letters of a parameter's value in an estimator's name.
+#: The most characters of a parameter's value that an estimator's name shows.
 LONGEST_VALUE = 40
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
@@ -42,36 +42,35 @@ def compare(
     n_jobs: int | None = None,
     verbose: bool = True,
 ) -> "pd.DataFrame":
-    """Fit estimators to the same folds of the data and return what their predictive distributions are worth.
+    """Fit estimators to the same folds of the data and score their predictive distributions.
 
     Parameters
     ----------
     estimators : list of estimators or dict from name to estimator
-        All regressors or all classifiers. Estimators of this library (anything with `predict_distribution`), regressors
-        with `predict(X, return_std=True)`, taken as Gaussian, classifiers with `predict_proba`; pipelines and searches
-        of these. They are cloned and stay as they are. In a list they are named by their class, and by the parameters
-        in which those of one class differ.
+        Either regressors or classifiers. They can be estimators of this library (anything with `predict_distribution`),
+        regressors with `predict(X, return_std=True)`, which is read as a Gaussian, classifiers with `predict_proba`,
+        and pipelines and searches of these. They are cloned and never changed. The estimators of a list are named by
+        their class, and by the parameters in which those of one class differ.
     X : array-like or data frame of shape (n_samples, n_features)
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
     cv : int, splitter or iterable of (train, test), default=5
-        A number of folds (stratified for classes), or whose folds they are.
+        A number of folds (stratified for classifiers), a scikit-learn splitter, or the folds themselves.
     random_state : int, default=None
-        Shuffle the rows into `cv` folds with this seed; None: folds are blocks of neighbouring rows.
+        Shuffle the rows into `cv` folds with this seed. None does not shuffle: folds are blocks of neighbouring rows.
     error_score : "raise" or nan, default="raise"
-        What to do where an estimator fails in a fold: raise an error, or warn and record NaN.
+        What to do if an estimator fails in a fold: raise an error, or warn and record NaN.
     n_jobs : int, default=None
-        Fits at once, in processes of their own with one thread each (-1: as many as there are cores); None is one,
-        with all cores. Inside `joblib.parallel_config(backend="dask")` they go to the cluster.
+        Number of fits at a time, each in its own process with one thread; -1 means the number of cores. None means one
+        fit at a time with all cores. Inside `joblib.parallel_config(backend="dask")` fits run on the cluster.
     verbose : bool, default=True
         Show a progress bar on stderr.
 
     Returns
     -------
     pandas.DataFrame
-        One row per estimator, best `nll` first. Columns are (score, "mean") and (score, "se"), the standard error over
-        folds (NaN for one fold). The scores are those of `metaprior.metrics.scores`, `fit_seconds` and
-        `predict_seconds`.
-        `attrs["folds"]` is a list with a dict of all scores for every estimator and fold.
+        One row per estimator, best `nll` first. The columns are (score, "mean") and (score, "se"), the standard error
+        over folds (NaN for one fold). The scores are those of `metaprior.metrics.scores`, `fit_seconds` and
+        `predict_seconds`. `attrs["folds"]` is a list with a dict of all scores for every estimator and fold.
 
     Examples
     --------
@@ -129,11 +128,13 @@ def _check_error_score(error_score: Any) -> None:
 
 
 def _are_classifiers(named: dict[str, Any]) -> bool:
-    """Return whether all are classifiers; an error where only some are."""
+    """Return whether the estimators are classifiers, and raise an error if only some are."""
     classifiers = [name for name, estimator in named.items() if is_classifier(estimator)]
     if classifiers and len(classifiers) < len(named):
         others = [name for name in named if name not in classifiers]
-        raise ValueError(f"estimators: expected classifiers only, or none; {classifiers} are, {others} are not.")
+        raise ValueError(
+            f"estimators: expected classifiers or regressors alone; {classifiers} are classifiers, {others} are not."
+        )
     return bool(classifiers)
 
 
@@ -154,21 +155,21 @@ def _named(estimators: Any) -> dict[str, Any]:
 
 
 def _short_name(estimator: Any) -> str:
-    """Return the name of the class; of a pipeline those of its steps."""
+    """Return the name of the class, or of a pipeline the names of its steps."""
     if isinstance(estimator, Pipeline):
         return " > ".join(_short_name(step) for _, step in estimator.steps)
     return type(estimator).__name__
 
 
 def _differing(estimator: Any, alike: list[Any]) -> str:
-    """Return the parameters in which estimators of one class differ, in brackets; nothing if there are none."""
+    """Return the parameters in which estimators of one class differ, in brackets, or nothing if there are none."""
     own, *_ = every = [_parameters(e) for e in (estimator, *alike)]
     differing = [key for key in own if len({other.get(key) for other in every}) > 1]
     return f"({', '.join(f'{key}={_cut(own[key])}' for key in differing)})" if differing else ""
 
 
 def _parameters(estimator: Any) -> dict[str, str]:
-    """Return the parameters as text; of a pipeline those of its steps."""
+    """Return the parameters as text, or of a pipeline those of its steps."""
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         return {}
     found = estimator.get_params(deep=isinstance(estimator, Pipeline))
@@ -185,11 +186,11 @@ def _cut(text: str) -> str:
 
 
 def _splits(X: Any, y: Any, cv: Any, random_state: int | None, classes: bool) -> Splits:
-    """Return the rows to train on and to test on, of every fold."""
+    """Return the training rows and the test rows of every fold."""
     splitter = check_cv(cv, np.ravel(y) if classes else np.asarray(y), classifier=classes)
     if random_state is not None:
         if not isinstance(cv, (int, np.integer)):
-            raise ValueError(f"random_state: it shuffles a number of folds; cv={cv!r} brings its own order.")
+            raise ValueError(f"random_state: expected None unless cv is a whole number; cv={cv!r} has its own order.")
         splitter = type(splitter)(int(cv), shuffle=True, random_state=random_state)
     splits = [(np.arange(len(y))[train], np.arange(len(y))[test]) for train, test in splitter.split(X, y)]
     if not splits:
@@ -204,32 +205,32 @@ def _check_classes(labels: np.ndarray, splits: Splits) -> None:
         unseen = set(labels[test].tolist()) - set(labels[train].tolist())
         if unseen:
             raise ValueError(
-                f"cv: fold {number} tests classes that it does not train on, {sorted(unseen)}; use fewer folds, or "
+                f"cv: fold {number} tests classes that its training rows lack, {sorted(unseen)}; use fewer folds, or "
                 "leave rare classes out."
             )
 
 
 def _tried(place: str, error_score: Any, *job: Any) -> dict[str, float]:
-    """Return the scores of a fold, or none where it fails and that is allowed."""
+    """Return the scores of a fold, or an empty dict if it fails and that is allowed."""
     try:
         return _fold(*job)
     except Exception as error:
         if isinstance(error_score, str):
             raise RuntimeError(f"{place}: {type(error).__name__}: {error}") from error
-        warnings.warn(f"{place}: scored nan after {type(error).__name__}: {error}", FitFailedWarning, stacklevel=3)
+        warnings.warn(f"{place}: scores are NaN after {type(error).__name__}: {error}", FitFailedWarning, stacklevel=3)
         return {}
 
 
 def _fold(
     model: Any, predict: DistributionPredictor, X: Any, y: Any, split: tuple[np.ndarray, np.ndarray]
 ) -> dict[str, float]:
-    """Fit a fresh estimator to a fold and score it."""
+    """Fit an estimator to a fold and score it."""
     train, test = split
     started = time.perf_counter()
     model.fit(_rows(X, train), _rows(y, train))
     fitted = time.perf_counter()
     predictive = predict(model, _rows(X, test))
-    _ = predictive.mean  # a distribution is computed when it is first asked for
+    _ = predictive.mean  # distributions are lazy: compute it within the timed part
     predicted = time.perf_counter()
     targets = np.asarray(_rows(y, test))
     if predictive.is_classification:
@@ -249,7 +250,7 @@ def _rows(data: Any, rows: np.ndarray) -> Any:
 
 
 def _table(pandas: Any, folds: list[dict[str, Any]]) -> "pd.DataFrame":
-    """Return means and standard errors over folds, best first."""
+    """Return the means and standard errors over folds, best estimator first."""
     score_names = list(dict.fromkeys(key for fold in folds for key in fold if key not in ("estimator", "fold")))
     if not score_names:
         raise RuntimeError("compare: every estimator failed in every fold; the warnings say why.")
@@ -264,7 +265,7 @@ def _table(pandas: Any, folds: list[dict[str, Any]]) -> "pd.DataFrame":
 
 
 def _row(values: Iterable[Iterable[float]]) -> np.ndarray:
-    """Return mean and standard error of every score, from [folds, scores], alternating."""
+    """Return the mean and the standard error of every score in turn, from [folds, scores]."""
     array = np.array(values, np.float64)
     with np.errstate(invalid="ignore"):
         mean = np.mean(array, axis=0)
@@ -274,7 +275,7 @@ def _row(values: Iterable[Iterable[float]]) -> np.ndarray:
 
 @contextmanager
 def _progress(verbose: bool, total: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that is told what has ended; it draws a bar, or nothing when silent."""
+    """Yield a function that is called with each finished job, and draws a progress bar if `verbose`."""
     if not verbose:
         yield lambda place: None
         return

@@ -1,13 +1,13 @@
-"""How this library compiles: quickly, and with an on-disk cache that is out of the way of the rest of the process.
+"""How this library compiles: with quick compiler options, and with an on-disk cache of its own.
 
-XLA's CPU backend has two ways to turn fused operations into machine code. The newer takes a third longer for our
-programs of many small operations, and what it makes is as fast to within some percent: `compiled` asks for the older.
+XLA's CPU backend has two ways to turn fused operations into machine code. `compiled` asks for the older one: the newer
+one takes a third longer for our programs of many small operations, which then run equally fast to within a few percent.
 
-`import metaprior` changes no JAX setting; these are set while a fit or a prediction runs and put back after it.
-A cache that the user has set is respected. METAPRIOR_CACHE names another folder; METAPRIOR_CACHE=off turns it off.
+`import metaprior` changes no JAX setting. A fit or a prediction changes settings while it runs, and restores them. A
+cache that the user has set is left alone. METAPRIOR_CACHE names another folder, and METAPRIOR_CACHE=off turns it off.
 
-A process that compiles thousands of programs (a long search over shapes) runs out of memory mappings, and XLA then
-ends it with a segmentation fault; `drop_programs_when_many` lets go of them well before that.
+A process that compiles thousands of programs (a long search over shapes) runs out of memory mappings, and XLA then ends
+it with a segmentation fault. `drop_programs_when_many` drops the programs well before that.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 Tree = TypeVar("Tree", bound=eqx.Module)
 
-#: What the compiler is asked for on a CPU, where it knows the option.
+#: The compiler option for CPUs, used if this version of XLA has it.
 _QUICK = {"xla_cpu_use_fusion_emitters": False}
 
 _SETTINGS = {
@@ -38,32 +38,32 @@ class Compiled(Generic[_P, _T]):
     """A function compiled by `equinox.filter_jit` at its first call, when the backend is known."""
 
     def __init__(self, function: Callable[_P, _T]) -> None:
-        """Take a pure function; arrays are traced, all else is static."""
+        """Wrap a pure function. Its array arguments are traced, and all others are static."""
         self._function = function
         functools.update_wrapper(self, function)
 
     @functools.cached_property
     def _program(self) -> Any:
-        jit: Callable[..., Any] = eqx.filter_jit  # its own signature names no options of the compiler
+        jit: Callable[..., Any] = eqx.filter_jit  # its signature lacks `compiler_options`
         return jit(self._function, compiler_options=_options() or None)
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Call the program; compile it for new shapes."""
+        """Call the program, and compile it first if the shapes are new."""
         return self._program(*args, **kwargs)
 
     def lower(self, *args: _P.args, **kwargs: _P.kwargs) -> Any:
-        """Return the program for these arguments before it is compiled."""
+        """Return the lowered program for these arguments, as `jax.jit(...).lower` does."""
         return self._program.lower(*args, **kwargs)
 
 
 def compiled(function: Callable[_P, _T]) -> Compiled[_P, _T]:
-    """Return the function, to be compiled quickly. For programs called from outside only, not from within another."""
+    """Compile a function with the quick options. It must not be called from within another compiled function."""
     return Compiled(function)
 
 
 @functools.cache
 def _options() -> dict[str, bool]:
-    """Return the options this version of XLA knows; none on other devices than a CPU."""
+    """Return the quick options, or none if the device is not a CPU or this version of XLA does not have them."""
     if jax.default_backend() != "cpu":
         return {}
     try:
@@ -74,7 +74,7 @@ def _options() -> dict[str, bool]:
 
 
 def cache_folder() -> Path | None:
-    """Return the folder of the compilation cache, None where it is turned off."""
+    """Return the folder of the compilation cache, or None if it is turned off."""
     named = os.environ.get("METAPRIOR_CACHE")
     if named is not None and named.lower() in ("off", "0", ""):
         return None
@@ -86,7 +86,7 @@ def cache_folder() -> Path | None:
 
 @contextlib.contextmanager
 def compilation_cache() -> Iterator[None]:
-    """Keep compiled programs on disk inside this block."""
+    """Cache compiled programs on disk inside this block."""
     folder = cache_folder()
     if folder is None or _setting("jax_compilation_cache_dir") is not None or not _writable(folder):
         yield
@@ -118,15 +118,15 @@ def _writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
-#: The part of the allowed memory mappings beyond which compiled programs are dropped.
+#: The fraction of the allowed memory mappings beyond which compiled programs are dropped.
 MAPPINGS_PART = 0.6
 
 
 def drop_programs_when_many(part: float = MAPPINGS_PART) -> bool:
-    """Drop all compiled programs where the process holds more than a part of the memory mappings Linux allows it.
+    """Drop all compiled programs if the process has more than a fraction of the memory mappings that Linux allows.
 
-    Programs in use are compiled again, or read from the disk, when next called. Returns whether it was done; where
-    the numbers cannot be read (another system) it never is.
+    A dropped program is compiled again, or read from the disk, at its next call. Returns whether programs were dropped,
+    which is always False on other systems.
     """
     try:
         most = int(Path("/proc/sys/vm/max_map_count").read_text())
@@ -141,11 +141,11 @@ def drop_programs_when_many(part: float = MAPPINGS_PART) -> bool:
 
 @contextlib.contextmanager
 def in_float64() -> Iterator[None]:
-    """Compute in float64 with the compilation cache on, inside this block; no global setting stays changed."""
+    """Compute in float64 and with the compilation cache inside this block. Afterwards all settings are restored."""
     with compilation_cache(), jax.enable_x64(True):
         yield
 
 
 def as_float64(tree: Tree) -> Tree:
-    """Return the tree with all its numbers in float64."""
+    """Return the tree with all its floating-point leaves in float64."""
     return jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64) if eqx.is_inexact_array_like(leaf) else leaf, tree)

@@ -1,4 +1,4 @@
-"""A small problem for examples and first steps; the data sets of the paper come with its reproduction."""
+"""A small problem for examples and first steps. The data sets of the paper are in the reproduction package."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Split(NamedTuple):
-    """Inputs and targets of one part of a data set."""
+    """The inputs and targets of one part of a data set."""
 
     X: np.ndarray
     y: np.ndarray

@@ -1,12 +1,12 @@
-"""Metrics: how good predictive distributions were, once the targets are known.
+"""Metrics: how good predictive distributions are, once the targets are known.
 
-`scores` takes any `PredictiveDistribution` with the targets and returns numbers by name. The functions before it each
-compute one of them from arrays; `auroc` compares two sets of rows. Smaller is better except for accuracy and AUROC;
-coverage should equal its level.
+`scores` takes any `PredictiveDistribution` with the targets and returns all metrics by name. The functions before it
+compute single metrics from arrays, and `auroc` compares two sets of rows. Smaller is better, except for accuracy and
+AUROC. Coverage should equal its level.
 
-A distribution function is looked at just below y and at y. The two differ only where single values have probability
-(counts): there a calibrated forecast says that P(Y < y) + v P(Y = y), v uniform, is uniform, so calibration averages
-over v, and an interval holds y if it holds any part of that jump.
+Calibration and coverage use the distribution function just below y and at y. The two differ only where single values
+have positive probability (counts). If a forecast is calibrated, P(Y < y) + v P(Y = y) with uniform v is uniform. So the
+calibration error averages over v, and an interval contains y if it contains any part of the jump.
 """
 
 import numpy as np
@@ -14,11 +14,11 @@ from scipy.stats import rankdata
 
 from metaprior.predictive.protocol import PredictiveDistribution
 
-#: Nominal levels at which the calibration of a regression is looked at.
+#: Nominal levels at which the calibration of a regression is measured.
 LEVELS = np.arange(1, 20) / 20
-#: Central intervals whose coverage is counted, in percent.
+#: Central intervals whose coverage is measured, in percent.
 INTERVALS = (50, 90, 95)
-#: Bins of confidence for the calibration of classes.
+#: Number of bins of confidence for the calibration of a classifier.
 NUM_BINS = 15
 EPSILON = np.finfo(np.float64).eps
 
@@ -27,17 +27,17 @@ EPSILON = np.finfo(np.float64).eps
 
 
 def rmse(mean: np.ndarray, y: np.ndarray) -> float:
-    """Return the root of the mean squared error; its mean over outputs."""
+    """Return the root mean squared error, averaged over outputs."""
     return float(np.mean(np.sqrt(np.mean((np.asarray(y) - mean) ** 2, axis=0))))
 
 
 def calibration_error(below: np.ndarray, at: np.ndarray) -> float:
-    """Return the mean gap between nominal levels 0.05, ..., 0.95 and the share of targets below those quantiles.
+    """Return the mean gap between the levels 0.05, ..., 0.95 and the fraction of targets below those quantiles.
 
     Parameters
     ----------
     below, at : array
-        P(Y < y) and P(Y <= y), rows first. Where they differ, a level between them counts as the part it divides off.
+        P(Y < y) and P(Y <= y), rows first. A target with a level in between counts by the part of the jump below it.
     """
     levels = LEVELS.reshape(-1, *[1] * np.ndim(at))
     jump = np.asarray(at) - below
@@ -47,7 +47,7 @@ def calibration_error(below: np.ndarray, at: np.ndarray) -> float:
 
 
 def coverage(below: np.ndarray, at: np.ndarray, level: float) -> float:
-    """Return the share of targets inside the central interval of a level, from P(Y < y) and P(Y <= y)."""
+    """Return the fraction of targets inside the central interval of a level, from P(Y < y) and P(Y <= y)."""
     return float(np.mean((np.asarray(at) >= (1 - level) / 2) & (np.asarray(below) <= (1 + level) / 2)))
 
 
@@ -55,18 +55,18 @@ def coverage(below: np.ndarray, at: np.ndarray, level: float) -> float:
 
 
 def accuracy(probabilities: np.ndarray, y: np.ndarray) -> float:
-    """Return the share of rows whose most probable class is the right one."""
+    """Return the fraction of rows whose most probable class is the right one."""
     return float(np.mean(np.argmax(probabilities, axis=1) == y))
 
 
 def brier(probabilities: np.ndarray, y: np.ndarray) -> float:
-    """Return the mean over rows of the squared error of the probabilities, summed over classes: from 0 to 2."""
+    """Return the squared error of the probabilities, summed over classes and averaged over rows: from 0 to 2."""
     truth = np.arange(np.shape(probabilities)[1]) == np.asarray(y)[:, None]
     return float(np.mean(np.sum((probabilities - truth) ** 2, axis=1)))
 
 
 def expected_calibration_error(probabilities: np.ndarray, y: np.ndarray) -> float:
-    """Return the mean gap between confidence and accuracy, over 15 bins of confidence, weighted by their rows."""
+    """Return the mean gap between confidence and accuracy over 15 bins of confidence, weighted by their rows."""
     confidence = np.max(probabilities, axis=1)
     excess = confidence - (np.argmax(probabilities, axis=1) == y)
     bins = np.clip(np.ceil(confidence * NUM_BINS).astype(int) - 1, 0, NUM_BINS - 1)
@@ -79,12 +79,12 @@ def auroc(inside: np.ndarray, outside: np.ndarray) -> float:
     Parameters
     ----------
     inside, outside : array of shape (n,) and (m,)
-        The number, for instance the `entropy` of a `Predictive`, at rows like the training data and at other rows.
+        A number, such as the `entropy` of a `Predictive`, at rows like the training data and at other rows.
 
     Returns
     -------
     float
-        1 where all rows outside have the larger numbers, 0.5 where the number says nothing.
+        1 if all rows outside have larger numbers than all rows inside, 0.5 if the number does not separate them.
     """
     num_inside, num_outside = np.size(inside), np.size(outside)
     if not (num_inside and num_outside):
@@ -105,14 +105,14 @@ def scores(predictive: PredictiveDistribution, y: np.ndarray) -> dict[str, float
     predictive : PredictiveDistribution
         What `predict_distribution` returned at the inputs of these targets.
     y : array of shape (n,) or (n, n_outputs)
-        The targets; for a classifier the numbers of the classes, 0 for the first of `classes_`.
+        The targets. For a classifier these are class numbers, the positions in `classes_`.
 
     Returns
     -------
     dict of float
-        Regression: `rmse`, `nll`, `crps`, `calibration_error`, `coverage_50`, `coverage_90`, `coverage_95`, means over
-        outputs except for the `nll`, which is of all outputs together.
-        Classification: `accuracy`, `nll`, `brier`, `calibration_error`, `entropy`.
+        Regression: `rmse`, `nll`, `crps`, `calibration_error`, `coverage_50`, `coverage_90` and `coverage_95`. They are
+        means over outputs, except for the `nll`, which is that of all outputs jointly.
+        Classification: `accuracy`, `nll`, `brier`, `calibration_error` and `entropy`.
     """
     return _class_scores(predictive, y) if predictive.is_classification else _regression_scores(predictive, y)
 
@@ -121,7 +121,7 @@ def _regression_scores(predictive: PredictiveDistribution, y: np.ndarray) -> dic
     mean = predictive.mean
     y = np.asarray(y, np.float64)
     if y.ndim == 0 or y.reshape(len(y), -1).shape != mean.reshape(len(mean), -1).shape:
-        raise ValueError(f"scores: expected targets of shape {mean.shape}, as the predictions; got {y.shape}.")
+        raise ValueError(f"scores: expected targets of shape {mean.shape}, like the predictions; got {y.shape}.")
     y = y.reshape(mean.shape)
     below, at = predictive.cdf(_just_below(y)), predictive.cdf(y)
     return {
@@ -134,7 +134,7 @@ def _regression_scores(predictive: PredictiveDistribution, y: np.ndarray) -> dic
 
 
 def _just_below(y: np.ndarray) -> np.ndarray:
-    """Return the numbers next to y from below (below 0 one that is not subnormal, which JAX takes for 0)."""
+    """Return numbers just below y. Below 0 the number is not subnormal, because JAX rounds those to 0."""
     return y - EPSILON * np.maximum(np.abs(y), 1e-290)
 
 
@@ -146,7 +146,7 @@ def _class_scores(predictive: PredictiveDistribution, y: np.ndarray) -> dict[str
     if not (np.issubdtype(y.dtype, np.number) and np.all(np.isin(y, np.arange(num_classes)))):
         raise ValueError(
             f"scores: expected class numbers from 0 to {num_classes - 1}, the positions in `classes_`; y has others. "
-            "np.searchsorted(model.classes_, y) gives them."
+            "Compute them with np.searchsorted(model.classes_, y)."
         )
     return {
         "accuracy": accuracy(probabilities, y),

@@ -45,8 +45,8 @@ def test_a_command_that_is_not_understood_has_exit_code_2(run, run_json, words, 
         (["--input-kernel", "fractal"], "--input-kernel: expected a kernel"),
         (["--input-kernel", "rbf(period=3)"], r"rbf has the settings ['lengthscale'], not 'period'"),
         (["--input-kernel", "rbf(lengthscale=long)"], "expected setting=number; got 'lengthscale=long'"),
-        (["--input-kernel", "rbf +"], "expected NAME, NAME(setting=number) or NAME@column"),
-        (["--task", "classification", "--likelihood", "poisson"], "--likelihood: classes need none"),
+        (["--input-kernel", "rbf +"], "expected NAME, NAME(setting=number), NAME@column or a number"),
+        (["--task", "classification", "--likelihood", "poisson"], "--likelihood: classification does not use it"),
         (["--decimal", "comma"], "--decimal: expected one character"),
     ],
 )
@@ -101,7 +101,7 @@ def test_absent_files_are_named(run, tmp_path, folder):
     assert (code, "there is no file" in err) == (1, True)
     (tmp_path / "bad").write_text("hello")
     code, _, err = run("info", tmp_path / "bad")
-    assert (code, "is no file of metaprior" in err) == (1, True)
+    assert (code, "is not a metaprior file" in err) == (1, True)
 
 
 def test_columns_that_are_absent_are_named(folder, run, csv):
@@ -156,4 +156,4 @@ def test_a_model_file_can_hold_no_other_estimator(folder, run, tmp_path, strange
     header = {"format": f"metaprior {FORMAT}", "content": text, "sha256": _digest(text, arrays)}
     save_file(arrays, tmp_path / "m", header)
     code, _, err = run("info", tmp_path / "m")
-    assert (code, "does not understand" in err) == (1, True)
+    assert (code, "cannot be read by the installed version" in err) == (1, True)

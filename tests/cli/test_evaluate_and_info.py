@@ -69,4 +69,4 @@ def test_info_reads_what_python_saved_and_predict_says_why_it_cannot(by_hand, ru
     assert "MetaGPRegressor of 6 features, saved from Python by metaprior " in out
     code, _, err = run("predict", tmp_path / "m", folder / "train.csv")
     assert code == 1
-    assert "knows no columns of a table" in err
+    assert "knows no table columns" in err

@@ -72,7 +72,7 @@ def test_columns_that_identify_rows_are_carried_over_as_they_are(folder, run, tm
 def test_a_carried_column_may_not_hide_a_prediction(folder, run, csv):
     code, _, err = run("predict", folder / "price.metaprior", csv(FRAME.assign(mean=1)), "--id", "mean")
     assert code == 1
-    assert "'mean' cannot be carried over" in err
+    assert "'mean' cannot be copied" in err
 
 
 def test_predictions_can_go_to_stdout(folder, run, run_json):

@@ -177,14 +177,14 @@ def test_a_kernel_on_no_column_is_told():
         kernel_in_words("rbf@z", schema)
     with pytest.raises(UsageError, match="expected NAME"):
         kernel_in_words("2 * rbf(", schema)
-    with pytest.raises(UsageError, match="expected NAME.*got a number, '2 \\* 3'"):
+    with pytest.raises(UsageError, match="expected NAME.*at least one NAME; got '2 \\* 3'"):
         kernel_in_words("2 * 3", schema)
 
 
 def test_a_command_that_cannot_be_imported_does_not_stop_the_others(added):
     added(broken="metaprior_nowhere.command")
     with pytest.warns(
-        UserWarning, match="the command 'broken' is left out: metaprior_nowhere.command cannot be imported"
+        UserWarning, match="the command 'broken' is not available: metaprior_nowhere.command cannot be imported"
     ):
         found = all_commands()
     assert "fit" in found

@@ -206,7 +206,7 @@ class LoopContract:
 
     def test_a_file_that_is_there_is_not_written_over(self, path):
         path.write_text("precious")
-        with pytest.raises(FileExistsError, match="path: .* exists; load it to go on"):
+        with pytest.raises(FileExistsError, match="path: .* exists; load it to continue"):
             self.make(path=path)
         assert path.read_text() == "precious"
 
@@ -219,18 +219,18 @@ class LoopContract:
     def test_an_estimator_that_is_not_in_the_file_is_asked_for(self, path):
         self.make("elsewhere", path=path)
         name = type(self.variants["elsewhere"]["estimator"]).__name__
-        with pytest.raises(ValueError, match=f"holds no .*{name}, which is not of metaprior; give it again"):
+        with pytest.raises(ValueError, match=f"does not contain .*{name}, which is not of metaprior; pass estimator="):
             self.loop.load(path)
         with pytest.raises(ValueError, match=f"expected the loop's own estimator, a .*{name}; got .*LinearRegression"):
             self.loop.load(path, estimator=LinearRegression())
 
     def test_files_of_loops_and_of_models_are_told_apart(self, path, tmp_path):
         ExactGPRegressor(n_restarts=0, max_iter=0).fit([[0.0], [1.0]], [0.0, 1.0]).save(tmp_path / "model")
-        message = f"expected a file of kind '{self.loop.kind}'; .* is one of 'ExactGPRegressor'"
+        message = f"expected a file of kind '{self.loop.kind}'; .* is of kind 'ExactGPRegressor'"
         with pytest.raises(ValueError, match=message):
             self.loop.load(tmp_path / "model")
         save_state(tmp_path / "other", "other", {})
-        with pytest.raises(ValueError, match="is one of 'other'"):
+        with pytest.raises(ValueError, match="is of kind 'other'"):
             self.loop.load(tmp_path / "other")
         self.make(path=path)
         with pytest.raises(ValueError, match=f"expected the file of an estimator.*kind '{self.loop.kind}'"):

@@ -174,7 +174,7 @@ def test_classes_are_scored_by_accuracy_and_a_class_not_met_has_no_probability()
         ({"random_state": -1}, "random_state: expected a whole number of at least 0"),
         ({"warm_iter": 0}, "warm_iter: expected a whole number of at least 1, or None"),
         ({"labelled": (X[:3], Y[:2])}, "labelled: expected .* one target per row"),
-        ({"test": (np.zeros((3, 2)), Y[:3])}, "test: expected .*1 columns, as the pool has"),
+        ({"test": (np.zeros((3, 2)), Y[:3])}, "test: expected .*1 columns, like the pool"),
         ({"test": X}, r"test: expected a tuple \(X, y\)"),
         ({"labelled": (X[:2], ["a", "b"])}, "labelled: expected numbers"),
     ],

@@ -120,7 +120,7 @@ def test_rounds_that_wait_are_asked_again_with_the_same_arms():
     bandit = Bandit(3, policy="uniform")
     arms = bandit.ask(CONTEXTS)
     np.testing.assert_array_equal(bandit.ask(CONTEXTS), arms)
-    with pytest.raises(ValueError, match="20 rounds wait for their rewards"):
+    with pytest.raises(ValueError, match="the rewards of 20 rounds are pending"):
         bandit.ask(CONTEXTS + 1)
     bandit.tell(np.arange(20.0))
     assert bandit.n_observed == 20
@@ -154,7 +154,7 @@ def test_settings_that_are_none_are_refused(changes, message):
 
 
 def test_a_reward_without_a_round_is_refused():
-    with pytest.raises(ValueError, match="no round waits for a reward"):
+    with pytest.raises(ValueError, match="no reward is pending"):
         Bandit(2, policy="uniform").tell(1.0)
 
 

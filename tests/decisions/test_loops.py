@@ -165,7 +165,7 @@ class TestBandit(LoopContract):
     }
     refusals = {
         "ask: expected finite numbers": lambda loop: loop.ask([np.nan, 1.0, 2.0]),
-        "ask: 4 rounds wait for their rewards": lambda loop: loop.ask([0.0, 1.0, 2.0]),
+        "ask: the rewards of 4 rounds are pending": lambda loop: loop.ask([0.0, 1.0, 2.0]),
         "ask: expected contexts of 3 numbers": lambda loop: loop.ask([1.0, 2.0]),
         "tell: expected 4 finite rewards": lambda loop: loop.tell(1.0),
         "tell: expected 4 finite rewards, one": lambda loop: loop.tell([1.0, 2.0, 3.0, np.inf]),

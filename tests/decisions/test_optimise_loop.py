@@ -115,5 +115,5 @@ def test_settings_that_are_none_are_refused(changes, message):
 
 
 def test_nothing_told_has_no_best():
-    with pytest.raises(ValueError, match="nothing was told yet"):
+    with pytest.raises(ValueError, match="there are no values yet"):
         _ = Optimiser(BOX.bounds).best_x

@@ -149,7 +149,7 @@ def test_a_damaged_checkpoint_is_named(tmp_path, damage):
     small().fit(X, Y, checkpoint=tmp_path)
     path = tmp_path / FILE
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(ValueError, match=r"run\.checkpoint is not a checkpoint, or is not complete.*delete it"):
+    with pytest.raises(ValueError, match=r"run\.checkpoint is not a checkpoint, or is incomplete.*delete it"):
         small().fit(X, Y, checkpoint=tmp_path)
 
 
@@ -164,7 +164,7 @@ def test_a_full_disk_is_a_clear_error_and_the_last_checkpoint_stays(tmp_path, mo
         flush(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match=r"cannot write .*run\.checkpoint.*No space left.*last checkpoint is untouched"):
+    with pytest.raises(OSError, match=r"cannot write .*run\.checkpoint.*No space left.*last checkpoint is unchanged"):
         small(max_iter=400).fit(X, Y, checkpoint=tmp_path, every=100)
     monkeypatch.undo()
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
@@ -174,7 +174,7 @@ def test_a_full_disk_is_a_clear_error_and_the_last_checkpoint_stays(tmp_path, mo
 
 def test_a_folder_that_cannot_be_written_to_is_a_clear_error(tmp_path):
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(OSError, match="cannot make the folder"):
+    with pytest.raises(OSError, match="cannot create the folder"):
         small().fit(X, Y, checkpoint=tmp_path / "file" / "inside")
 
 

@@ -1,4 +1,4 @@
-"""DKL: deep kernel learning. A network learns the features, sparse GPs on them give the outputs; trained together."""
+"""DKL: deep kernel learning. A network gives features, sparse GPs on them give the outputs, and both train together."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -24,9 +24,9 @@ from metaprior.kernels.stationary import Stationary
 from metaprior.networks import Dense
 from metaprior.weights import DeepKernel, WeightModel
 
-#: The median distance of features, in lengthscales, beyond which a fit is warned about.
+#: The median distance of features, in lengthscales, beyond which a fit warns.
 FAR = 4.0
-#: Inducing points per output, where the user names no number.
+#: The default number of inducing points per output.
 NUM_INDUCING = 50
 
 
@@ -39,7 +39,7 @@ class DKLConfig(Config):
     prior_scale: float
 
     def check(self) -> None:
-        """Raise where a parameter is not as expected."""
+        """Raise an error if a parameter is not as expected."""
         expect_auto_or_whole("n_inducing", self.n_inducing)
         expect_positive("prior_scale", self.prior_scale)
 
@@ -55,24 +55,24 @@ class DKLMethod(TrainedMethod):
         self.config = config
 
     def check(self) -> None:
-        """Raise where a parameter is not as expected."""
+        """Raise an error if a parameter is not as expected."""
         super().check()
         self.config.check()
 
     def start_noise(self, x: np.ndarray, targets: np.ndarray, hold: float) -> np.ndarray:
-        """Return where a learned noise starts."""
+        """Return the starting value of a learned noise."""
         return noise_of_points(targets, hold)
 
     def recipe(self, problem: Problem) -> Recipe:
-        """Return how training goes."""
+        """Return the recipe of training."""
         return all_let_in(super().recipe(problem))
 
     def initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
-        """Return random features, and GPs whose inducing points are features of rows."""
+        """Return a random network, and GPs whose inducing points are the features of some rows."""
         config = self.config
         kernel = kernels.RBF() if config.kernel is None else kernels.named(config.kernel, "kernel")
         if kernel.unknown_periods():
-            raise ValueError("kernel: give the period (in units of the features); no spectrum shows it.")
+            raise ValueError("kernel: expected a period, in units of the features, because the data do not show it.")
         usual = min(NUM_INDUCING, problem.num_rows)
         return DeepKernel.initial(
             network,
@@ -85,14 +85,14 @@ class DKLMethod(TrainedMethod):
         )
 
     def attributes(self, fit: Fit, problem: Problem, seed: int) -> dict[str, Any]:
-        """Return what the estimator keeps; warn where the features lie far apart."""
+        """Return the fitted attributes, and warn if the features lie far apart."""
         attributes = super().attributes(fit, problem, seed)
         _warn_of_far_features(attributes["model_"].weights)
         return attributes
 
 
 def _warn_of_far_features(weights: DeepKernel) -> None:
-    """Warn where features lie so many lengthscales apart that nothing is learned between the data."""
+    """Warn if features lie so many lengthscales apart that the GP learns nothing between the data."""
     kernel = weights.gps.kernel
     if not isinstance(kernel, Stationary) or not weights.values:
         return
@@ -102,8 +102,8 @@ def _warn_of_far_features(weights: DeepKernel) -> None:
         median = float(np.median(distance[np.triu_indices(len(scaled), 1)])) if len(scaled) > 1 else 0.0
         if median > FAR:
             warnings.warn(
-                f"the features of the data lie {median:.1f} lengthscales apart in the median: between them the GP "
-                "knows nothing. A smaller prior_scale, or fewer units in the last hidden layer, would help.",
+                f"the features of the data lie {median:.1f} lengthscales apart (median distance): between them the GP "
+                "knows nothing. Use a smaller prior_scale, or fewer units in the last hidden layer.",
                 UserWarning,
                 stacklevel=5,
             )
@@ -116,15 +116,15 @@ def _warn_of_far_features(weights: DeepKernel) -> None:
 class DKLRegressor(Regressor):
     """Regression by sparse variational GPs on the features of a network, trained together.
 
-    The features are those of the last hidden layer. With `hidden_layer_sizes=()` they are the inputs themselves, which
-    makes it a sparse GP. Features with point weights overfit as a plain network does, so some rows are held out.
+    The features are the values of the last hidden layer. With `hidden_layer_sizes=()` they are the inputs themselves,
+    and the model is a sparse GP. The point weights of the network can overfit, so some rows are held out.
 
     Parameters
     ----------
     kernel : Kernel or str, default=None
-        The kernel on the features; None is an RBF kernel. Every output has its own hyper-parameters.
+        The kernel on the features; None means an RBF kernel. Every output has its own hyper-parameters.
     n_inducing : int or "auto", default="auto"
-        The number of inducing points per output. "auto" is 50, but not more than there are rows.
+        The number of inducing points per output. "auto" means 50, but not more than there are rows.
     prior_scale : float, default=1.0
         The standard deviation of the Gaussian prior of the weights of the network.
     """

@@ -1,4 +1,4 @@
-"""Deep ensemble: several plain networks from different starts; where they disagree, the data do not decide."""
+"""Deep ensemble: several plain networks from different starts. Where they disagree, the prediction is uncertain."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -25,22 +25,22 @@ from metaprior.weights import WeightModel
 
 
 class EnsembleMethod(NetworkMethod):
-    """Several networks with point weights; each is a fit of its own."""
+    """Several networks with point weights, each fitted on its own."""
 
     noise_hold = 0.0
 
     def __init__(self, member: MAPMethod, n_members: int) -> None:
-        """Keep the method of a member, and how many there are."""
+        """Keep the method of a member, and the number of members."""
         super().__init__(member.network, member.dtype)
         self.member, self.n_members = member, n_members
 
     def check(self) -> None:
-        """Raise where a parameter is not as expected."""
+        """Raise an error if a parameter is not as expected."""
         self.member.check()
         expect_whole("n_members", self.n_members, 1)
 
     def start_noise(self, x: np.ndarray, targets: np.ndarray, hold: float) -> np.ndarray:
-        """Return where a learned noise starts."""
+        """Return the starting value of a learned noise."""
         return self.member.start_noise(x, targets, hold)
 
     def initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
@@ -48,7 +48,7 @@ class EnsembleMethod(NetworkMethod):
         return self.member.initial_weights(network, problem, rng)
 
     def fit(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None = None) -> dict[str, Any]:
-        """Train one member after another: one compiled program serves them all."""
+        """Train one member after another. All use the same compiled program."""
         seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.n_members))
         fits = []
         for index, own in enumerate(seeds.tolist()):
@@ -71,14 +71,14 @@ class EnsembleMethod(NetworkMethod):
 
 
 def member_of(stacked: Model, index: int) -> Model:
-    """Return one of the models."""
+    """Return one member of a stacked model."""
     if index >= num_members(stacked):
-        raise ValueError("warm_start: expected the n_members of the last fit; got more.")
+        raise ValueError(f"warm_start: expected the n_members of the last fit, {num_members(stacked)}; got more.")
     return jax.tree.map(lambda leaf: leaf[index], stacked)
 
 
 def _stacked(fits: list[Fit]) -> Fit:
-    """Return the members as one stacked model, the history averaged over the steps that all took."""
+    """Return the members as one stacked model. The history is the mean over members, for the steps that all took."""
     shared = min(fit.num_steps for fit in fits)
     history = {name: np.mean([fit.history[name][:shared] for fit in fits], axis=0) for name in fits[0].history}
     return Fit(

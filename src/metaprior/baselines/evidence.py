@@ -1,11 +1,11 @@
-"""Hyper-parameters of a Gaussian process by its evidence.
+"""Choose the hyper-parameters of a Gaussian process by its evidence.
 
     log p(y) = -y' C^-1 y / 2 - log |C| / 2 - N log(2 pi) / 2,    C = K + noise^2 I,
 
 is maximised by L-BFGS, from the given hyper-parameters and from random ones around them. The fitted GP is
-scikit-learn's, whose evidence this is; only the gradient goes another way, by the slope (C^-1 y y' C^-1 - C^-1) / 2 of
-log p(y) in K pulled back through the kernel, so that no matrix a hyper-parameter is held. Everything is in standardised
-units.
+scikit-learn's, and so is this evidence. Only the gradient is computed differently: the derivative of log p(y) by K,
+(C^-1 y y' C^-1 - C^-1) / 2, is pulled back through the kernel, so that no matrix per hyper-parameter is stored.
+Everything is in standardised units.
 """
 
 from typing import NamedTuple
@@ -20,18 +20,18 @@ from metaprior.baselines.scikit_kernel import KernelForScikit
 from metaprior.compilation import in_float64
 from metaprior.kernels import Scaled
 
-#: Random starts are the first one times exp(normal with this spread).
+#: A random start is the first one times the exponential of normals with this standard deviation.
 START_SPREAD = 1.0
-#: A run ends where the evidence (in nats) is flat: its gradient, or what a step gains, is below these.
+#: A run ends when the gradient of the evidence (in nats), or its gain in a step, is below these.
 GRADIENT_TOLERANCE, VALUE_TOLERANCE = 1e-3, 1e-7
-#: The noise that is learned, in standard deviations of the target.
+#: The bounds of a learned noise, in standard deviations of the target.
 NOISE_BOUNDS = (1e-4, 1e2)
-#: The least variance on the diagonal, in variances of the target, however small the noise: what float64 can factorise.
+#: The least noise variance on the diagonal, in variances of the target, with which float64 can factorise.
 LEAST_DIAGONAL = 1e-10
 
 
 class Hypers(NamedTuple):
-    """What a GP of one target is given, or has learned."""
+    """The given or learned hyper-parameters of the GP of one target."""
 
     kernel: Scaled
     noise: float
@@ -40,7 +40,7 @@ class Hypers(NamedTuple):
 class Evidence:
     """The log evidence of one target, and its gradient, as a function of theta.
 
-    theta is that of the kernel, and last the logarithm of the noise where it is learned.
+    theta is that of the kernel, followed by the logarithm of the noise if it is learned.
     """
 
     def __init__(self, start: Hypers, x: np.ndarray, y: np.ndarray, *, noise_learned: bool) -> None:
@@ -57,7 +57,7 @@ class Evidence:
         return Hypers(kernel, float(np.exp(of_noise[0])) if self.noise_learned else self.start.noise)
 
     def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return log p(y) and its gradient; -inf where the covariance cannot be factorised."""
+        """Return log p(y) and its gradient, or -inf and zeros if the covariance cannot be factorised."""
         hypers = self.hypers(theta)
         kernel = KernelForScikit(hypers.kernel)
         covariance = kernel(self.x)
@@ -76,7 +76,7 @@ class Evidence:
 
 
 def _slope(weights: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Return d log p(y) / dC = (w w' - C^-1) / 2, all of it in the lower triangle: C is symmetric."""
+    """Return d log p(y) / dC = (w w' - C^-1) / 2, with both triangles summed in the lower one."""
     inverse, _ = dpotri(factor, lower=1)
     slope = np.tril(np.outer(weights, weights) - inverse)
     slope[np.diag_indices_from(slope)] *= 0.5
@@ -84,7 +84,7 @@ def _slope(weights: np.ndarray, factor: np.ndarray) -> np.ndarray:
 
 
 def maximised(evidence: Evidence, *, num_restarts: int, max_iter: int, rng: np.random.Generator) -> tuple[Hypers, int]:
-    """Return the hyper-parameters of the highest evidence that was found, and the steps of the run that found it."""
+    """Return the hyper-parameters with the highest evidence of all runs, and the number of steps of that run."""
     with in_float64():
         runs = [_climbed(evidence, theta, max_iter) for theta in _starts(evidence, num_restarts, rng)]
     _, theta, num_steps = max(runs, key=lambda run: run[0])
@@ -105,7 +105,7 @@ def _climbed(evidence: Evidence, theta: np.ndarray, max_iter: int) -> tuple[floa
         value, gradient = evidence(theta)
         return -value / unit, -gradient / unit
 
-    # in these units the first step has length 1 at most; in nats it would end at the bounds, where all is noise
+    # in these units the first step has at most length 1; in nats it would end at the bounds, where all is noise
     unit = max(1.0, float(np.linalg.norm(evidence(theta)[1])))
     options = {"maxiter": max_iter, "gtol": GRADIENT_TOLERANCE / unit, "ftol": VALUE_TOLERANCE / unit}
     found = minimize(loss, theta, method="L-BFGS-B", jac=True, bounds=evidence.bounds, options=options)
@@ -113,7 +113,7 @@ def _climbed(evidence: Evidence, theta: np.ndarray, max_iter: int) -> tuple[floa
 
 
 def conditioned(hypers: Hypers, x: np.ndarray, y: np.ndarray) -> GaussianProcessRegressor:
-    """Return the GP given the data: its kernel is that of the function alone, and its `alpha` the noise."""
+    """Return the GP given the data. Its kernel is that of the function alone, and its `alpha` is the noise variance."""
     kernel, diagonal = KernelForScikit(hypers.kernel), _diagonal(hypers)
     try:
         return GaussianProcessRegressor(kernel, alpha=diagonal, optimizer=None, copy_X_train=False).fit(x, y)

@@ -1,7 +1,7 @@
-"""The exact Gaussian process: the function itself, and not a network's weights, has the kernel as its prior.
+"""The exact Gaussian process: the GP prior is on the function itself, not on the weights of a network.
 
-y = f(x) + noise, f ~ GP(0, variance * kernel), one GP per target. What it predicts is Gaussian, in closed form; nothing
-is approximated but the choice of the hyper-parameters. Time grows as N^3 and memory as N^2: some thousand rows.
+y = f(x) + noise, f ~ GP(0, variance * kernel), one GP per target. Predictions are Gaussian, in closed form, and exact
+given the hyper-parameters. Time grows as N^3 and memory as N^2, so it is for a few thousand rows.
 """
 
 import warnings
@@ -27,7 +27,7 @@ from metaprior.kernels import Kernel, Scaled
 from metaprior.likelihoods import Gaussian
 from metaprior.predictive.gaussian import GaussianPredictive
 
-#: Rows beyond which a fit takes long.
+#: The number of rows beyond which a fit takes long.
 MANY_ROWS = 5_000
 
 
@@ -40,7 +40,7 @@ class ExactGPConfig(Config):
     max_iter: int
 
     def check(self) -> None:
-        """Raise where a parameter is not as expected."""
+        """Raise an error if a parameter is not as expected."""
         expect_whole("n_restarts", self.n_restarts, 0)
         expect_whole("max_iter", self.max_iter, 0)
 
@@ -56,15 +56,15 @@ class ExactGPMethod:
         self.config = config
 
     def check(self) -> None:
-        """Raise where a parameter is not as expected."""
+        """Raise an error if a parameter is not as expected."""
         self.config.check()
 
     def start_noise(self, x: np.ndarray, targets: np.ndarray, hold: float) -> np.ndarray:
-        """Return where a learned noise starts."""
+        """Return the starting value of a learned noise."""
         return np.full(targets.shape[1], START_NOISE)
 
     def fit(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None = None) -> dict[str, Any]:
-        """Maximise the evidence of every target by itself."""
+        """Maximise the evidence of every target separately."""
         refuse_checkpoint("ExactGPRegressor", checkpoint)
         _check_rows(problem.num_rows)
         assert isinstance(problem.likelihood, Gaussian)
@@ -81,12 +81,12 @@ class ExactGPMethod:
         return {**in_data_units(found, gps, problem), "draw_seed_": seed, "n_iter_": max(steps)}
 
     def _maximised(self, evidence: Evidence, seed: int) -> tuple[Hypers, int]:
-        rng = np.random.default_rng(seed)  # of every target anew: its fit is the one it would have alone
+        rng = np.random.default_rng(seed)  # the same for every target: its fit does not depend on the others
         config = self.config
         return maximised(evidence, num_restarts=int(config.n_restarts), max_iter=int(config.max_iter), rng=rng)
 
     def _starting_kernel(self, problem: Problem, k: int) -> Scaled:
-        """Return the kernel and its variance for standardised inputs and the k-th target, standardised."""
+        """Return the kernel, with its variance, for standardised inputs and the standardised k-th target."""
         asked = self.config.kernel
         kernel = kernels.RBF() if asked is None else kernels.named(asked, "kernel")
         scaled = (
@@ -120,7 +120,7 @@ def _target_scales(problem: Problem) -> np.ndarray:
 
 
 def in_data_units(found: list[Hypers], gps: list[GaussianProcessRegressor], problem: Problem) -> dict[str, Any]:
-    """Return the fitted attributes: the GPs, and what was found in the units of the data."""
+    """Return the fitted attributes: the GPs, and the hyper-parameters in the units of the data."""
     assert isinstance(problem.kind, RegressionTargets)
     scales, flat = problem.kind.scale, problem.kind.flat
     fitted = tuple(
@@ -140,7 +140,7 @@ def in_data_units(found: list[Hypers], gps: list[GaussianProcessRegressor], prob
 
 
 def with_scale_times(kernel: Scaled, factor: float) -> Scaled:
-    """Return the kernel with its scale, and the bounds of it, times a factor."""
+    """Return the kernel with its scale and the bounds of the scale multiplied by a factor."""
     settings = kernel.get_params(deep=False)
     bounds = {name: (low * factor, high * factor) for name, (low, high) in (settings["bounds"] or {}).items()}
     return kernel.set_params(scale=settings["scale"] * factor, bounds=bounds or None)
@@ -150,12 +150,12 @@ def _check_rows(num_rows: int) -> None:
     if num_rows > MOST_ROWS:
         raise ValueError(
             f"ExactGPRegressor: expected at most {MOST_ROWS} rows, whose covariances fit into memory; got {num_rows}: "
-            "fit a part of them, or take an estimator that trains on batches, such as MetaGPRegressor."
+            "fit some of them, or use an estimator that trains on batches, such as MetaGPRegressor."
         )
     if num_rows > MANY_ROWS:
         warnings.warn(
             f"ExactGPRegressor: {num_rows} rows are many for an exact GP: time grows with their cube and memory "
-            "with their square; a part of the rows, or n_restarts=0, is faster.",
+            "with their square; fewer rows or n_restarts=0 would be faster.",
             UserWarning,
             stacklevel=4,
         )
@@ -164,39 +164,39 @@ def _check_rows(num_rows: int) -> None:
 @accepts_old_names
 @dataclass(eq=False, repr=False)
 class ExactGPRegressor(Regressor):
-    """Regression by an exact Gaussian process, hyper-parameters by marginal likelihood.
+    """Regression by an exact Gaussian process whose hyper-parameters maximise the marginal likelihood.
 
-    For some thousand rows: time grows with their cube. Inputs and targets are standardised inside, and everything given
-    or answered is in the units of the data. Every target has a GP with hyper-parameters of its own.
+    It is for a few thousand rows, because time grows with their cube. Inputs and targets are standardised internally;
+    parameters and predictions are in the units of the data. Every target has its own GP and hyper-parameters.
 
     Parameters
     ----------
     kernel : Kernel or str, default=None
-        The covariance of the function; None is an RBF kernel. It is multiplied by a learned variance, which starts at
-        the variance of the target. With `2.0 * kernel` it starts at 2.0 squared units of the target. The `fixed` and
+        The covariance of the function; None means an RBF kernel. It is multiplied by a learned variance, which starts
+        at the variance of the target. With `2.0 * kernel` it starts at 2.0 squared units of the target. The `fixed` and
         `bounds` of a kernel are respected. A `Periodic` kernel without a period starts from the spectrum of the data.
     n_restarts : int, default=2
-        The number of random starts of the optimizer, beside the one at the given hyper-parameters. The best evidence
-        wins.
+        The number of random starts of the optimizer, in addition to the given hyper-parameters. The fit with the
+        highest evidence is kept.
     noise : float or sequence, default=None
         A fixed standard deviation of the noise in the units of the target: one number, or one per target. None learns
         it.
     max_iter : int, default=200
         The largest number of optimizer steps from each start. 0 keeps the hyper-parameters as they are given.
     random_state : int, RandomState or None, default=None
-        Decides the random starts.
+        The seed of the random starts.
 
     Attributes
     ----------
     kernel_ : Kernel, or tuple of them for several targets
-        The fitted covariance of the function, variance included, in units of the data. (Kernels that are not
-        stationary see inputs from which the mean is taken.)
+        The fitted covariance of the function, including its variance, in units of the data. (For kernels that are not
+        stationary, the inputs are those less their mean.)
     noise_ : float, or ndarray of shape (n_targets,)
         The standard deviation of the noise, in target units.
     log_evidence_ : float
-        The log marginal likelihood, in nats, of the targets in their own units; the sum over targets.
+        The log marginal likelihood, in nats, of the targets in their own units, summed over targets.
     n_iter_ : int
-        Steps of the run that won (the most of them where there are several targets).
+        The number of steps of the run that was kept. For several targets it is the largest one.
     gps_ : list of sklearn.gaussian_process.GaussianProcessRegressor
         The fitted GPs, one per target, in standardised units.
 
@@ -221,7 +221,7 @@ class ExactGPRegressor(Regressor):
         return ExactGPMethod(ExactGPConfig.of(self))
 
     def saved_state(self) -> dict[str, Any]:
-        """Say the GPs by their hyper-parameters and data: given these, they are computed."""
+        """Return the state, with the data of the GPs in their place. The GPs can be computed from these."""
         state = super().saved_state()
         return {**state, "gps_": [(gp.X_train_, gp.y_train_) for gp in state["gps_"]]}
 

@@ -7,21 +7,21 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from metaprior.predictive.draws import CHUNK_ROWS
 from metaprior.predictive.gaussian import GaussianFunctions
 
-#: Rows beyond which a draw is refused.
+#: The most rows that functions can be drawn at.
 MOST_ROWS = 20_000
-#: What a covariance that is drawn from gets on its diagonal, in parts of its largest variance: less fails in rounding.
+#: Values to try on the diagonal of a covariance, in fractions of its largest variance, until it can be factorised.
 DRAW_JITTERS = (1e-12, 1e-10, 1e-8, 1e-6)
 
 
 class ExactFunctions(GaussianFunctions):
-    """The posterior functions of fitted GPs, one an output, at given standardised rows."""
+    """The posterior functions of fitted GPs, one per output, at given standardised rows."""
 
     def __init__(self, gps: list[GaussianProcessRegressor], x: np.ndarray) -> None:
-        """Keep what is needed; nothing is computed yet."""
+        """Keep the GPs and the rows. Nothing is computed yet."""
         self.gps, self.x, self.num_rows = gps, x, len(x)
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance, [N, outputs], a chunk of rows at a time."""
+        """Return the mean and the variance, [N, outputs], computed in chunks of rows."""
         parts = [
             [_moments(gp, self.x[start : start + CHUNK_ROWS]) for start in range(0, self.num_rows, CHUNK_ROWS)]
             for gp in self.gps
@@ -33,7 +33,7 @@ class ExactFunctions(GaussianFunctions):
         """Return functions drawn jointly over the rows, [S, N, outputs]."""
         if self.num_rows > MOST_ROWS:
             raise ValueError(
-                f"draws: functions are drawn jointly over all rows; expected at most {MOST_ROWS} of them, got "
+                f"draws: expected at most {MOST_ROWS} rows, because functions are drawn jointly over all of them; got "
                 f"{self.num_rows}: draw at fewer rows."
             )
         rng = np.random.default_rng(seed)
@@ -60,7 +60,7 @@ def _joint_draws(gp: GaussianProcessRegressor, x: np.ndarray, normals: np.ndarra
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:
-    """Return a Cholesky factor; of a covariance that is singular to rounding, that of its nearest neighbour."""
+    """Return a root of a covariance: a Cholesky factor if there is one, else by eigenvalues cut off at 0."""
     largest = float(np.max(np.diag(covariance), initial=1e-300))
     for jitter in DRAW_JITTERS:
         try:

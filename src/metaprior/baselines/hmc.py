@@ -1,8 +1,8 @@
-"""BNN-HMC: the posterior of a network by NUTS, no approximation but the chains' length. Small networks only.
+"""BNN-HMC: the posterior of a small network, sampled by NUTS. The only approximation is the finite length of chains.
 
-With `prior="normal"` every weight is N(0, prior_scale^2): the gold standard of the usual Bayesian network. With
-`prior="metagp"` the sampler runs on the hierarchical model itself (latents, whitened weights, hyper-parameters): the
-gold standard that the variational posteriors of MetaGP are held against. The noise of a regression is sampled too.
+With `prior="normal"` every weight is N(0, prior_scale^2). This is the gold standard of the usual Bayesian network. With
+`prior="metagp"` the sampler runs on the hierarchical model itself (latents, whitened weights, hyper-parameters). This
+is the gold standard for the variational posteriors of MetaGP. The noise of a regression is sampled too.
 """
 
 import warnings
@@ -36,20 +36,20 @@ from metaprior.predictive.draws import FunctionDraws
 from metaprior.random import make_key
 from metaprior.weights import HierarchicalMetaGP, Point, WeightModel
 
-#: The way uphill before a chain begins: a chain from a random start spends its warm-up on the way.
+#: The optimisation before a chain starts. From a random start, a chain would spend its warm-up on the way uphill.
 UPHILL = Recipe(num_steps=500, learning_rate=0.01, kl_starts=-1.0, kl_full=0.0)
-#: R-hat above and effective sample size below which a fit is warned about.
+#: A fit warns if R-hat is above, or the effective sample size below, these values.
 POOR_RHAT, POOR_ESS = 1.05, 100
 PRIORS = ("normal", "metagp")
 
 
 class PoorMixing(UserWarning):
-    """The chains do not agree, or are worth too few independent draws."""
+    """The chains do not agree, or have too small an effective sample size."""
 
 
 @compiled
 def jitter_of_each(stacked: WeightModel) -> Array:
-    """Return the relative jitter that the factors of every sample take. Cost of one: that of `prepared`."""
+    """Return the relative jitter that the factors of every sample need. Each costs as much as `prepared`."""
     return jax.lax.map(lambda weights: weights.prepared().jitter, stacked)
 
 
@@ -72,11 +72,11 @@ class HMCConfig(Config):
     verbose: bool | int
 
     def settings(self) -> Settings:
-        """Return how long the chains are, and how they move."""
+        """Return the settings of the sampler."""
         return Settings(int(self.n_warmup), int(self.n_samples), float(self.target_accept), int(self.max_tree_depth))
 
     def check(self) -> None:
-        """Raise where a parameter is not as expected."""
+        """Raise an error if a parameter is not as expected."""
         lowest = {"latent_dim": 1, "n_warmup": 1, "n_samples": 1, "n_chains": 1, "max_tree_depth": 1}
         for name, least in {**lowest, "n_predict_draws": 2}.items():
             expect_whole(name, vars(self)[name], least)
@@ -96,7 +96,7 @@ class HMCMethod(NetworkMethod):
         self.config = config
 
     def check(self) -> None:
-        """Raise where a parameter is not as expected."""
+        """Raise an error if a parameter is not as expected."""
         self.network.check()
         self.config.check()
 
@@ -110,13 +110,13 @@ class HMCMethod(NetworkMethod):
         if config.input_kernel is not None:
             input_kernel = named(config.input_kernel, "input_kernel")
             if input_kernel.unknown_periods():
-                raise ValueError("input_kernel: give the period; a sampler needs a place to start from.")
+                raise ValueError("input_kernel: expected a period, because the sampler needs a value to start from.")
             input_kernel = input_kernel.bound_to(problem.x.shape[1]).standardised(problem.x_scale)
         latent_dim = int(config.latent_dim)
         return HierarchicalMetaGP.initial(network, latent_dim, weight_kernel, input_kernel, problem.x_unit, rng)
 
     def fit(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None = None) -> dict[str, Any]:
-        """Sample: every chain from its own random start, moved uphill a little."""
+        """Sample. Every chain starts from its own random point, after a short optimisation."""
         require_numpyro()
         seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.config.n_chains)).tolist()
         settings = self.config.settings()
@@ -134,7 +134,7 @@ class HMCMethod(NetworkMethod):
         return self._attributes(samples, seed, problem.x_unit)
 
     def _attributes(self, samples: Samples, seed: int, x_unit: np.ndarray) -> dict[str, Any]:
-        """Return what the estimator keeps: states evenly spaced over all chains, and how well these mix."""
+        """Return the fitted attributes: states evenly spaced over all chains, and diagnostics of the chains."""
         chains, length = samples.log_joint.shape
         flat = jax.tree.map(lambda leaf: leaf.reshape(chains * length, *leaf.shape[2:]), samples.model)
         key = np.array([seed, 0], np.uint32)
@@ -168,9 +168,9 @@ class HMCMethod(NetworkMethod):
 
 
 def diagnosed(flat: Model, key: np.ndarray, x_unit: np.ndarray, chains: int) -> tuple[float, float]:
-    """Return the largest R-hat and the least effective sample size of the function at (some of) the data.
+    """Return the largest R-hat and the least effective sample size of the function at up to 50 rows of the data.
 
-    Chains are judged by the function that they draw: weights have symmetries, f has none.
+    Chains are judged by the function f and not by its weights, because weights have symmetries and f has none.
     """
     rows = x_unit[np.linspace(0, len(x_unit) - 1, min(50, len(x_unit))).round().astype(int)]
     f = np.concatenate([part for _, part in all_members(flat, key, rows).chunks()], axis=1)
@@ -185,8 +185,8 @@ def _warn_of_poor_mixing(rhat: float, ess: float, num_divergences: int) -> None:
         return
     warnings.warn(
         f"the chains mix poorly: R-hat {rhat:.3f} (good: at most {POOR_RHAT}), effective sample size {ess:.0f} (good: "
-        f"at least {POOR_ESS}), {num_divergences} divergent transitions; raise n_warmup and n_samples, or "
-        "target_accept where transitions diverge.",
+        f"at least {POOR_ESS}), {num_divergences} divergent transitions; raise n_warmup and n_samples, or, if "
+        "transitions diverge, target_accept.",
         PoorMixing,
         stacklevel=5,
     )
@@ -213,7 +213,7 @@ class HMCRegressor(Regressor):
     target_accept : float, default=0.8
         The mean acceptance that the step size is tuned for.
     max_tree_depth : int, default=10
-        Doublings of a trajectory at most.
+        The largest number of doublings of a trajectory.
     n_predict_draws : int, default=400
         The number of states, evenly spaced over all chains, that predictions mix.
 

@@ -1,4 +1,4 @@
-"""Linearised Laplace: train a plain network, then put a Gaussian around its weights, sized by the evidence."""
+"""Linearised Laplace: train a plain network, then put a Gaussian around its weights. The evidence chooses its size."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from metaprior.networks import Dense
 from metaprior.weights import Laplace, Point, WeightModel
 from metaprior.weights.laplace import Curvature, DenseCurvature, KroneckerCurvature, Weights
 
-#: Weights up to which "auto" takes the whole curvature.
+#: The number of weights up to which "auto" means "full".
 FULL_WEIGHTS = 1500
 STRUCTURES = ("auto", "full", "last_layer", "kronecker")
 
@@ -38,18 +38,18 @@ class LaplaceMethod(NetworkMethod):
     noise_hold = 0.0
 
     def __init__(self, point: MAPMethod, structure: str, n_predict_draws: int) -> None:
-        """Keep how the point is found, and how the curvature there is measured."""
+        """Keep the method that finds the point, and the structure of the curvature."""
         super().__init__(point.network, point.dtype)
         self.point, self.structure, self.n_predict_draws = point, structure, n_predict_draws
 
     def check(self) -> None:
-        """Raise where a parameter is not as expected."""
+        """Raise an error if a parameter is not as expected."""
         self.point.check()
         expect_whole("n_predict_draws", self.n_predict_draws, 2)
         expect_one_of("structure", self.structure, STRUCTURES)
 
     def start_noise(self, x: np.ndarray, targets: np.ndarray, hold: float) -> np.ndarray:
-        """Return where a learned noise starts."""
+        """Return the starting value of a learned noise."""
         return self.point.start_noise(x, targets, hold)
 
     def initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
@@ -57,11 +57,11 @@ class LaplaceMethod(NetworkMethod):
         return self.point.initial_weights(network, problem, rng)
 
     def num_predict_draws(self, model: Model) -> int:
-        """Return how many functions predictions draw."""
+        """Return how many functions a prediction draws."""
         return int(self.n_predict_draws)
 
     def fit(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None = None) -> dict[str, Any]:
-        """Train to the MAP weights, then measure the curvature there."""
+        """Train to the MAP weights, then compute the curvature there."""
         scale = self.point.scale_of_prior(problem.x.shape[1])
         if problem.last is not None:
             problem = problem._replace(last=_at_point(problem.last, scale))
@@ -77,18 +77,18 @@ class LaplaceMethod(NetworkMethod):
 
 
 def weights_of(model: Model) -> Weights:
-    """Return the point that a model's weights are at, or are around."""
+    """Return the point weights of a model, or the centre of its Laplace posterior."""
     assert isinstance(model.weights, Point | Laplace)
     return tuple(model.weights.values)
 
 
 def _at_point(model: Model, scale: float) -> Model:
-    """Return the model whose weights are the point that an earlier fit put a Gaussian around."""
+    """Return the model with point weights at the centre of an earlier Laplace posterior."""
     return Model(Point(weights_of(model), scale), model.network, model.likelihood)
 
 
 def _around(model: Model, curvature: Curvature, log_precision: float, log_factor: float) -> Model:
-    """Return the Laplace model around a trained one; the noise is that of the evidence."""
+    """Return the Laplace model around a trained one, with the noise that the evidence chose."""
     likelihood = model.likelihood
     if isinstance(likelihood, Gaussian):
         likelihood = dataclasses.replace(likelihood, log_noise=np.asarray(likelihood.log_noise) + log_factor)
@@ -97,7 +97,7 @@ def _around(model: Model, curvature: Curvature, log_precision: float, log_factor
 
 
 def curvature_of(model: Model, x: np.ndarray, structure: str) -> Curvature:
-    """Return H, of all layers or of the last."""
+    """Return the curvature H of all layers, or of the last one."""
     values = weights_of(model)
     shapes = [tuple(v.shape) for v in values]
     if structure == "auto":
@@ -138,17 +138,17 @@ class LaplaceRegressor(Regressor):
     Parameters
     ----------
     structure : {"auto", "full", "last_layer", "kronecker"}, default="auto"
-        The curvature of all weights together, of the last layer alone, or of one Kronecker product per layer. "auto" is
-        "full" up to 1500 weights and "kronecker" beyond.
+        The curvature of all weights together, that of the last layer alone, or one Kronecker product per layer. "auto"
+        means "full" up to 1500 weights and "kronecker" beyond.
     prior_scale : float or "auto", default="auto"
         The standard deviation of the Gaussian prior in training; see `MAPRegressor`.
 
     Attributes
     ----------
     prior_precision_ : float
-        The prior's precision that the evidence chose.
+        The precision of the prior that the evidence chose.
     log_evidence_ : float
-        The Laplace approximation of log p(y), targets standardised.
+        The Laplace approximation of log p(y), for standardised targets.
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)

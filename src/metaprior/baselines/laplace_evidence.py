@@ -1,4 +1,4 @@
-"""The evidence of a network that is linearised at its weights: it chooses the prior's precision and the noise."""
+"""The evidence of a network that is linearised at its weights. It chooses the precision of the prior and the noise."""
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from metaprior.predictive.draws import CHUNK_ROWS
 from metaprior.weights.laplace import Curvature, Weights
 from metaprior.weights.point import product
 
-#: The logarithm of the largest factor between the noise of training and that of the evidence.
+#: The logarithm of the largest factor between the noise of training and the noise that the evidence chooses.
 WIDEST_FACTOR = 3.0
 
 
@@ -26,14 +26,14 @@ class Evidence:
 
     log p(y | w*) - tau |w*|^2 / 2 + sum (b - tau w*)^2 / (lambda + tau) / 2 + (W log tau - sum log(lambda + tau)) / 2
 
-    with b the gradient of log p(y | w) at w* and lambda the curvature, in the eigenbasis. Where w* is the maximum under
-    tau, b = tau w*; under another tau, or where training ended before the maximum, that of the linear model lies
-    elsewhere, and the third term goes there. A learned Gaussian noise gets a factor c: lambda / c^2 and b / c^2. A
-    point estimate leaves too little noise: the evidence knows how many weights it took.
+    with b the gradient of log p(y | w) at w* and lambda the curvature, in the eigenbasis. If w* is the maximum under
+    tau, b = tau w*. Under another tau, or if training ended before the maximum, the maximum of the linear model is
+    elsewhere, and the third term accounts for that. A learned Gaussian noise gets a factor c, which gives lambda / c^2
+    and b / c^2. A point estimate makes the noise too small; the evidence corrects it for the weights that were fitted.
     """
 
     def __init__(self, model: Model, point: Weights, x: np.ndarray, targets: np.ndarray, curvature: Curvature) -> None:
-        """Compute what does not depend on the two; `point` is w*."""
+        """Compute what depends on neither the precision nor the noise. `point` is w*."""
         values = tuple(map(jnp.asarray, point))
         parts = [_fit_and_slopes(model, values, *rows) for rows in zip(chunks(x), chunks(targets), strict=True)]
         self.log_prob, self.misfit = sum(float(p) for p, _, _ in parts), sum(float(m) for _, m, _ in parts)
@@ -54,8 +54,8 @@ class Evidence:
     def best(self, start: float) -> tuple[float, float, float]:
         """Return the log precision, the log noise factor and the evidence at the maximum.
 
-        Predictions have the network's own mean, not the linear model's: what that leaves unexplained of the data is
-        the least that the noise can be.
+        Predictions use the mean of the network, not that of the linear model. So the noise is bounded below by what the
+        network leaves unexplained of the data.
         """
 
         def loss(at: np.ndarray) -> float:
@@ -69,7 +69,7 @@ class Evidence:
 
 
 def _fit_and_slopes(model: Model, values: Weights, x: Array, y: Array) -> tuple[Array, Array, Weights]:
-    """Return log p(y | w) at some rows, sum ((y - f) / noise)^2 for a Gaussian, and the gradient over w."""
+    """Return log p(y | w) at some rows, sum ((y - f) / noise)^2 for a Gaussian (else 0), and the gradient by w."""
     f, back = jax.vjp(lambda weights: model.network([product(w) for w in weights], x), values)
     log_prob, slope = jax.value_and_grad(lambda f: jnp.sum(model.likelihood.log_prob(f, y)))(f)
     noise = model.likelihood.noise if isinstance(model.likelihood, Gaussian) else np.inf
@@ -77,6 +77,6 @@ def _fit_and_slopes(model: Model, values: Weights, x: Array, y: Array) -> tuple[
 
 
 def _coefficients(curvature: Curvature, layers: Weights) -> np.ndarray:
-    """Return weights in the eigenbasis: the way back from it is orthogonal, so its transpose undoes it."""
+    """Return weights in the eigenbasis. The map from it is orthogonal, so its transpose is its inverse."""
     _, transpose = jax.vjp(curvature.weights, jnp.zeros_like(curvature.eigenvalues()))
     return np.asarray(transpose(list(layers))[0])

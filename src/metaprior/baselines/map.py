@@ -1,4 +1,4 @@
-"""MAP: a plain network, its weights a point estimate under a Gaussian prior. What everybody starts from."""
+"""MAP: a plain network whose weights are a point estimate under a Gaussian prior."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -18,34 +18,34 @@ from metaprior.inference import Recipe
 from metaprior.networks import Dense
 from metaprior.weights import Point, WeightModel
 
-#: The spread, under the prior of "auto", of what a first unit sums up of a few standardised inputs. With 1, the weights
-#: of a function that bends often in its one input are so improbable that its signal is taken for noise.
+#: With "auto", the prior standard deviation of the first pre-activations for a few standardised inputs. With 1, a
+#: function that bends often in its one input needs weights so improbable that its signal is taken for noise.
 SPREAD = 3.0
 
 
 def all_let_in(recipe: Recipe) -> Recipe:
-    """Return the recipe of a network whose weights are points: nothing is drawn, so nothing is let in slowly."""
+    """Return the recipe for point weights. Nothing is drawn, so random normals and KL need no slow start."""
     return recipe._replace(normals_start=-1.0, normals_full=0.0, kl_starts=-1.0, kl_full=0.0)
 
 
 def noise_of_points(targets: np.ndarray, hold: float) -> np.ndarray:
-    """Return where the noise of a network with point weights starts: where nothing is explained yet.
+    """Return the noise at which training of point weights starts: the standard deviation of the targets.
 
-    From a small start it needs some hundred steps to rise, in which a network learns the noise of a small table. Only
-    where it is to be held does it start small.
+    From a small start the noise needs a few hundred steps to rise, and meanwhile a network fits the noise of a small
+    table. Only a noise that is to be held starts small.
     """
     return np.full(targets.shape[1], 1.0 if hold == 0 else START_NOISE)
 
 
 def expect_positive(name: str, value: object) -> None:
-    """Raise unless the parameter is a positive number."""
+    """Raise an error unless the parameter is a positive number."""
     expect(name, value, "a positive number", is_number(value) and value > 0)
 
 
 class MAPMethod(TrainedMethod):
     """A network whose weights are points under the prior N(0, prior_scale^2)."""
 
-    #: A noise level is free from the first step, unless the user holds it.
+    #: By default, the noise is learned from the first step.
     noise_hold = 0.0
 
     def __init__(self, network: NetworkConfig, training: TrainingConfig, prior_scale: float | str) -> None:
@@ -54,18 +54,18 @@ class MAPMethod(TrainedMethod):
         self.prior_scale = prior_scale
 
     def check(self) -> None:
-        """Raise where a parameter is not as expected."""
+        """Raise an error if a parameter is not as expected."""
         super().check()
         if not is_auto(self.prior_scale):
             scale, what = self.prior_scale, "'auto' or a positive number"
             expect("prior_scale", scale, what, is_number(scale) and scale > 0)
 
     def start_noise(self, x: np.ndarray, targets: np.ndarray, hold: float) -> np.ndarray:
-        """Return where a learned noise starts."""
+        """Return the starting value of a learned noise."""
         return noise_of_points(targets, hold)
 
     def scale_of_prior(self, num_features: int) -> float:
-        """Return the standard deviation of a weight under the prior."""
+        """Return the standard deviation of the prior of a weight."""
         return max(1.0, SPREAD / num_features**0.5) if is_auto(self.prior_scale) else float(self.prior_scale)
 
     def initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
@@ -73,7 +73,7 @@ class MAPMethod(TrainedMethod):
         return Point.initial(network, rng, self.scale_of_prior(problem.x.shape[1]))
 
     def recipe(self, problem: Problem) -> Recipe:
-        """Return how training goes."""
+        """Return the recipe of training."""
         return all_let_in(super().recipe(problem))
 
 
@@ -84,15 +84,15 @@ class MAPRegressor(Regressor):
     """Regression by a network with point weights under a Gaussian prior.
 
     Its only uncertainty is the observation noise: the epistemic variance and the mutual information are 0. A wide prior
-    hardly keeps such a network from fitting the noise, and if it can fit every target exactly, the joint maximum over
+    hardly keeps such a network from fitting the noise. If it can fit every target exactly, the joint maximum over
     weights and noise level is degenerate. So by default some rows are held out, and the weights that do best on them
     are kept.
 
     Parameters
     ----------
     prior_scale : float or "auto", default="auto"
-        The standard deviation of the prior of every weight, for standardised inputs and targets. "auto" is 3 divided by
-        the square root of the number of features, but at least 1.
+        The standard deviation of the prior of every weight, for standardised inputs and targets. "auto" means 3 divided
+        by the square root of the number of features, but at least 1.
     early_stopping : bool or "auto", default="auto"
         Whether to hold out `validation_fraction` of the rows, to stop when their log likelihood has not risen by `tol`
         for `n_iter_no_change` checks, and to keep the weights and the noise of the best check. There is a check every
@@ -101,14 +101,14 @@ class MAPRegressor(Regressor):
     n_iter_no_change : int, default=10
         The number of checks without a rise after which training stops.
     noise_hold : float, default=None
-        The part of training for which a learned noise level is held at a small start. With None it is free from the
-        first step and starts at the spread of the targets.
+        The fraction of training for which a learned noise level is held at a small start. With None it is learned from
+        the first step and starts at the standard deviation of the targets.
     max_iter : int, default=3000
         The largest number of optimizer steps.
     batch_size : int or "auto", default="auto"
-        The number of rows in a step. "auto" is all rows up to 512, and 256 beyond.
+        The number of rows per step. "auto" means all rows up to 512, and 256 beyond.
     learning_rate_init : float, default=0.003
-        The step size of Adam. It is small, because on a noisy table the best weights come within a few hundred steps.
+        The step size of Adam. It is small because on a noisy table the best weights come within a few hundred steps.
     dtype : {"float32", "float64"}, default="float32"
         The type that training computes in; predictions are float64.
     """

@@ -1,4 +1,4 @@
-"""What an ensemble and a sampler share: many models in one, along a leading axis; predictions mix them all."""
+"""Stacked models, used by the ensemble and the sampler: members are stacked along a leading axis."""
 
 import jax
 import numpy as np
@@ -8,7 +8,7 @@ from metaprior.predictive.draws import FunctionDraws, NetworkDraws
 
 
 def num_members(stacked: Model) -> int:
-    """Return how many models there are."""
+    """Return the number of members of a stacked model."""
     return len(jax.tree.leaves(stacked)[0])
 
 

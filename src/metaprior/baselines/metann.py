@@ -1,4 +1,4 @@
-"""MetaNN: the paper's forerunner, where a small network and not a GP maps the code of a weight to the weight."""
+"""MetaNN: the predecessor of MetaGP, in which a small network instead of a GP maps codes to weights."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -18,7 +18,7 @@ from metaprior.estimators.renamed import accepts_old_names
 from metaprior.networks import Dense
 from metaprior.weights import MetaNN, WeightModel
 
-#: How a weight varies given its code.
+#: The distributions of a weight given its code.
 NOISES = ("gaussian", "implicit")
 
 
@@ -31,7 +31,7 @@ class MetaNNConfig(Config):
     weight_noise: str
 
     def check(self) -> None:
-        """Raise where a parameter is not as expected."""
+        """Raise an error if a parameter is not as expected."""
         expect_whole("latent_dim", self.latent_dim, 1)
         expect_whole("mapping_units", self.mapping_units, 1)
         expect_one_of("weight_noise", self.weight_noise, NOISES)
@@ -48,12 +48,12 @@ class MetaNNMethod(TrainedMethod):
         self.config = config
 
     def check(self) -> None:
-        """Raise where a parameter is not as expected."""
+        """Raise an error if a parameter is not as expected."""
         super().check()
         self.config.check()
 
     def start_noise(self, x: np.ndarray, targets: np.ndarray, hold: float) -> np.ndarray:
-        """Return where a learned noise starts."""
+        """Return the starting value of a learned noise."""
         return held_noise(x, targets)
 
     def initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
@@ -73,9 +73,9 @@ class MetaNNRegressor(Regressor):
     latent_dim : int, default=2
         Size of each unit's latent vector.
     mapping_units : int, default=64
-        Hidden units of the network from code to weight.
+        Number of hidden units of the network from code to weight.
     weight_noise : {"gaussian", "implicit"}, default="gaussian"
-        Whether a weight given its code is Gaussian, or the network from codes to weights has a noise input of its own.
+        Whether a weight given its code is Gaussian, or the network from code to weight has a random input.
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)

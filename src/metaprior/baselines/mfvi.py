@@ -1,4 +1,4 @@
-"""BNN-MFVI: the usual Bayesian network. Unit-normal prior, an independent Gaussian for every weight."""
+"""BNN-MFVI: the usual Bayesian network, with a normal prior and an independent Gaussian posterior for every weight."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -30,16 +30,16 @@ class MFVIMethod(TrainedMethod):
         self.prior_scale = prior_scale
 
     def check(self) -> None:
-        """Raise where a parameter is not as expected."""
+        """Raise an error if a parameter is not as expected."""
         super().check()
         expect_positive("prior_scale", self.prior_scale)
 
     def start_noise(self, x: np.ndarray, targets: np.ndarray, hold: float) -> np.ndarray:
-        """Return where a learned noise starts."""
+        """Return the starting value of a learned noise."""
         return held_noise(x, targets)
 
     def initial_weights(self, network: Dense, problem: Problem, rng: np.random.Generator) -> WeightModel:
-        """Return random means, known well."""
+        """Return random means with small variances."""
         return MeanField.initial(network, rng, float(self.prior_scale))
 
 
@@ -49,15 +49,15 @@ class MFVIMethod(TrainedMethod):
 class MFVIRegressor(Regressor):
     """Regression by a Bayesian network with a mean-field Gaussian posterior.
 
-    Training draws pre-activations (the local reparameterisation); prediction draws weights.
+    Training draws pre-activations (local reparameterisation), and prediction draws weights.
 
     Parameters
     ----------
     prior_scale : float, default=1.0
         The standard deviation of the prior of every weight, for standardised inputs and targets.
     noise_hold : float, default=None
-        The part of training for which a learned noise level is held at its start, which is half of what neighbouring
-        rows differ by. None is 0.8.
+        The fraction of training for which a learned noise level is held at its start, which is half of what
+        neighbouring rows differ by. None means 0.8.
     max_iter : int, default=3000
         The number of optimizer steps.
     learning_rate_init : float, default=0.01
@@ -68,9 +68,9 @@ class MFVIRegressor(Regressor):
     n_iter_no_change : int, default=5
         The number of checks without a rise after which training stops.
     n_train_draws : int, default=4
-        The number of draws in a step.
+        The number of draws per step.
     n_predict_draws : int, default=128
-        The number of draws that predictions mix; they are fixed when the fit ends.
+        The number of draws that a prediction averages over. They are fixed when the fit ends.
     """
 
     hidden_layer_sizes: Sequence[int] = (50,)

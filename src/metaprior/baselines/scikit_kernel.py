@@ -1,8 +1,8 @@
-"""A kernel of this library in the shape that scikit-learn's Gaussian processes ask for.
+"""An adapter that makes a kernel of this library a kernel for scikit-learn's Gaussian processes.
 
 theta is the vector of the logarithms of all hyper-parameters that are not fixed, in the order of the kernel's leaves.
-The matrix and its derivatives are computed by JAX in float64: forward, a matrix a hyper-parameter, as scikit-learn asks
-for them, and backward, where only a gradient is wanted.
+JAX computes the matrix and its derivatives in float64: in forward mode one matrix per hyper-parameter, as scikit-learn
+expects, and in reverse mode if only a gradient is needed.
 """
 
 import math
@@ -18,28 +18,28 @@ from metaprior.compilation import compiled, in_float64
 from metaprior.kernels import Kernel
 from metaprior.types import Leaf
 
-#: Bounds of a hyper-parameter that has none of its own, in standardised units.
+#: The default bounds of a hyper-parameter, in standardised units.
 LOWEST, HIGHEST = 1e-5, 1e5
-#: Rows are padded to a multiple of this, so that data of many sizes share their compiled programs.
+#: Rows are padded to a multiple of this, so that data of different sizes share compiled programs.
 ROWS_AT_ONCE = 64
 
 
 class KernelForScikit(ScikitKernel):
-    """A kernel that scikit-learn can evaluate, differentiate and move.
+    """A kernel that scikit-learn can evaluate, differentiate and optimise.
 
     Parameters
     ----------
     kernel : metaprior.kernels.Kernel
-        With all its hyper-parameters known (periods included) and bound to the number of input columns.
+        All its hyper-parameters must be known, including periods, and it must be bound to the number of input columns.
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        """Keep the kernel as it is given: scikit-learn clones by this signature."""
+        """Keep the kernel unchanged, as scikit-learn's cloning requires."""
         self.kernel = kernel
 
     @property
     def theta(self) -> np.ndarray:
-        """The logarithms of the hyper-parameters that are not fixed, one after the other."""
+        """The logarithms of the hyper-parameters that are not fixed."""
         return _joined([leaf for leaf, free in zip(_leaves(self.kernel), _free(self.kernel), strict=True) if free])
 
     @theta.setter
@@ -48,14 +48,14 @@ class KernelForScikit(ScikitKernel):
 
     @property
     def bounds(self) -> np.ndarray:
-        """The lowest and the highest theta, [P, 2]: the kernel's own bounds, and wide ones where it has none."""
+        """The lowest and the highest theta, [P, 2]: the kernel's own bounds, or wide ones if it has none."""
         start = self.theta
         low, high = _end(self.kernel, -np.inf), _end(self.kernel, np.inf)
         low = np.where(np.isfinite(low), low, np.minimum(start, np.log(LOWEST)))
         return np.column_stack([low, np.where(np.isfinite(high), high, np.maximum(start, np.log(HIGHEST)))])
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
-        """Return k(X, Y), and with `eval_gradient` its derivatives by theta, [N, N, P]."""
+        """Return k(X, Y) and, with `eval_gradient`, its derivatives by theta, [N, N, P]."""
         a, b = _padded(X), _padded(X if Y is None else Y)
         with in_float64():
             matrix = np.asarray(_matrix(self.kernel, a, b))[: len(X), : len(X if Y is None else Y)].copy()
@@ -65,9 +65,9 @@ class KernelForScikit(ScikitKernel):
         return matrix, np.moveaxis(derivatives, 0, 2)
 
     def pulled_back(self, X: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """Return sum_nm slope_nm dk(x_n, x_m) / dtheta: the derivative of what has this slope in the matrix.
+        """Return sum_nm slope_nm dk(x_n, x_m) / dtheta: the gradient of a function whose derivative by k is `slope`.
 
-        The same as with `eval_gradient` and a sum, without the array of rows x rows x hyper-parameters.
+        `eval_gradient` and a sum give the same, but with an array of rows x rows x hyper-parameters.
         """
         padding = -len(X) % ROWS_AT_ONCE
         with in_float64():
@@ -80,7 +80,7 @@ class KernelForScikit(ScikitKernel):
             return np.array(_diagonal(self.kernel, _padded(X)))[: len(X)]
 
     def is_stationary(self) -> bool:
-        """Return False: of a kernel in general it is not known."""
+        """Return False, because it is not known for a general kernel."""
         return False
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ def _pulled_back(kernel: Kernel, x: Float[Leaf, "N D"], slope: Float[Leaf, "N N"
 
 
 def _blocks(rows: Float[Leaf, "N M"]) -> Float[Array, "B R M"]:
-    """Return the rows in blocks: what a kernel writes on its way to a matrix of all rows then stays in the cache."""
+    """Return the rows in blocks, so that intermediate arrays of the kernel stay in the processor's cache."""
     return jnp.asarray(rows).reshape(-1, ROWS_AT_ONCE, rows.shape[1])
 
 
@@ -122,7 +122,7 @@ def _diagonal(kernel: Kernel, x: Float[Leaf, "N D"]) -> Float[Array, " N"]:
 
 
 def _moved(kernel: Kernel, theta: Leaf) -> Kernel:
-    """Return the kernel at theta; what is fixed stays."""
+    """Return the kernel at theta. Fixed hyper-parameters are unchanged."""
     leaves, structure = jax.tree.flatten(kernel)
     done = 0
     for place, free in enumerate(_free(kernel)):
@@ -143,7 +143,7 @@ def _free(kernel: Kernel) -> list[bool]:
 
 
 def _end(kernel: Kernel, value: float) -> np.ndarray:
-    """Return theta with every hyper-parameter as near to a value as its bounds let it."""
+    """Return theta with every hyper-parameter as near to a value as its bounds allow."""
     with in_float64():
         moved = jax.tree.map(lambda leaf: jnp.full(np.shape(leaf), value), kernel).projected()
     return KernelForScikit(moved).theta

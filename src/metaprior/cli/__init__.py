@@ -1,4 +1,4 @@
-"""The command line, for people with a table and no program; a command a file."""
+"""The command line: fit and use models from the shell, without writing Python. There is one file per command."""
 
 from metaprior.cli.program import main
 

@@ -1,7 +1,7 @@
 """What a command is, and which ones there are.
 
-The library's own commands are the modules of `commands/`. Another package adds a command by an entry point whose value
-is a module of the same form:
+The library's own commands are the modules of `commands/`. Another package can add a command by an entry point that
+names a module of the same form:
 
     [project.entry-points."metaprior.commands"]
     reproduce = "metaprior_reproduction.commands.reproduce"
@@ -25,9 +25,9 @@ OF_THE_REPRODUCTION = ("reproduce", "report")
 
 
 class Command(Protocol):
-    """A module that is a command."""
+    """The names that a command's module defines."""
 
-    #: One line for the list of commands, without a capital letter and a full stop.
+    #: One line for the list of commands, without a capital letter or a full stop.
     SUMMARY: str
     #: Indented lines for the end of the command's help.
     EXAMPLES: str
@@ -49,13 +49,13 @@ def all_commands() -> dict[str, Command]:
 
 
 def _loaded(entry: EntryPoint) -> ModuleType | None:
-    """Return the module of an entry point; one that cannot be imported must not stop the other commands."""
+    """Return the module of an entry point, or None with a warning if it cannot be imported."""
     try:
         return entry.load()
     except ImportError as error:
         warnings.warn(
-            f"the command '{entry.name}' is left out: {entry.value} cannot be imported ({error}); install its package "
-            "again.",
+            f"the command '{entry.name}' is not available: {entry.value} cannot be imported ({error}); reinstall its "
+            "package.",
             UserWarning,
             stacklevel=2,
         )
@@ -63,9 +63,9 @@ def _loaded(entry: EntryPoint) -> ModuleType | None:
 
 
 def check_installed(name: str) -> None:
-    """Say how to install a command of the reproduction that is asked for and not there."""
+    """Raise an error that says how to install the reproduction if a missing command belongs to it."""
     if name in OF_THE_REPRODUCTION and name not in all_commands():
         raise UsageError(
-            f"'{name}' is not installed: it comes with the package metaprior-reproduction, which is the folder "
-            "'reproduction' of the repository. Run 'pip install -e reproduction' in a clone of it"
+            f"'{name}' is not installed: it is in the package metaprior-reproduction, the folder 'reproduction' of the "
+            "repository. Run 'pip install -e reproduction' in a clone of the repository"
         )

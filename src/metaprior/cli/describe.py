@@ -1,4 +1,4 @@
-"""What a model is, in plain things."""
+"""A description of a model for `metaprior fit` and `metaprior info`."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def described(model: "TableModel") -> dict[str, Any]:
-    """Return what a model is, in plain things."""
+    """Return the description in values that JSON can hold."""
     schema, estimator = model.schema, model.estimator
     kernel = estimator.input_kernel_
     classes = {"classes": estimator.classes_.tolist()} if schema.target.task != "regression" else {}

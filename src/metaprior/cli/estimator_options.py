@@ -10,11 +10,11 @@ from metaprior.cli.result import UsageError
 if TYPE_CHECKING:
     from metaprior.tables import Schema
 
-#: The input kernel where none is named.
+#: The default input kernel.
 USUAL_KERNEL = "rbf"
 ACTIVATIONS = ("tanh", "relu", "logistic", "gelu", "silu", "elu", "softplus", "identity")
 LIKELIHOODS = ("gaussian", "heteroscedastic", "student_t", "poisson")
-#: Options that are parameters as they are.
+#: Options that are passed on unchanged as parameters.
 PARAMETERS = (
     "activation",
     "likelihood",
@@ -33,16 +33,16 @@ def add_estimator(parser: argparse.ArgumentParser) -> None:
         "--input-kernel",
         default=USUAL_KERNEL,
         metavar="KERNEL",
-        help="how the function's character depends on the input: rbf (default), periodic, matern12, matern32, "
-        f"matern52, rational_quadratic, linear, constant, or none for a global model; {FORM}",
+        help="how the weights vary with the input: rbf (default), periodic, matern12, matern32, matern52, "
+        f"rational_quadratic, linear, constant, or none for the same weights everywhere; {FORM}",
     )
     group.add_argument("--hidden", type=_sizes, metavar="N,N", help="units of the hidden layers; default: 50")
     group.add_argument("--activation", choices=ACTIVATIONS, help="default: tanh")
-    group.add_argument("--likelihood", choices=LIKELIHOODS, help="regression: the noise; default: gaussian")
+    group.add_argument("--likelihood", choices=LIKELIHOODS, help="noise model for regression; default: gaussian")
     group.add_argument("--n-inducing", "--num-inducing", type=int, metavar="N", help="inducing codes; default: 50")
     group = parser.add_argument_group("training")
-    group.add_argument("--max-iter", type=int, metavar="N", help="steps; default: 3000")
-    group.add_argument("--batch-size", type=int, metavar="N", help="rows of a step; default: all up to 512, then 256")
+    group.add_argument("--max-iter", type=int, metavar="N", help="number of steps; default: 3000")
+    group.add_argument("--batch-size", type=int, metavar="N", help="rows per step; default: all up to 512, else 256")
     group.add_argument(
         "--learning-rate", type=float, dest="learning_rate_init", metavar="X", help="default: chosen by the fit"
     )
@@ -53,7 +53,7 @@ def add_estimator(parser: argparse.ArgumentParser) -> None:
         type=_setting,
         default=[],
         metavar="NAME=VALUE",
-        help="any other parameter of MetaGPRegressor or MetaGPClassifier (repeat for more), as conditional=full",
+        help="any other parameter of MetaGPRegressor or MetaGPClassifier, for instance conditional=full (repeatable)",
     )
 
 
@@ -65,7 +65,7 @@ def estimator_of(args: argparse.Namespace, schema: "Schema") -> Any:
 
     is_regression = schema.target.task == "regression"
     if args.likelihood is not None and not is_regression:
-        raise UsageError("--likelihood: classes need none; leave it out, or say --task regression")
+        raise UsageError("--likelihood: classification does not use it; leave it out, or give --task regression")
     params = {name: getattr(args, name) for name in PARAMETERS if getattr(args, name) is not None}
     params["input_kernel"] = kernel_in_words(args.input_kernel, schema)
     if args.hidden is not None:
@@ -87,11 +87,11 @@ def _sizes(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(size) for size in text.split(",") if size.strip())
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"expected whole numbers between commas, as 50,50; got {text!r}") from error
+        raise argparse.ArgumentTypeError(f"expected whole numbers and commas, such as 50,50; got {text!r}") from error
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    """Return a name and a value: what JSON can read (3, 0.5, true, null, [0, 1]), else a text."""
+    """Return a name and a value, which is read as JSON (3, 0.5, true, null, [0, 1]) if it can be, else as text."""
     name, equals, value = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE; got {text!r}")

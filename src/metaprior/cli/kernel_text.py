@@ -1,7 +1,7 @@
-"""An input kernel in words: `rbf`, `periodic(period=7)@date + matern32@temperature`, `none`.
+"""Input kernels as text: `rbf`, `periodic(period=7)@date + matern32@temperature`, `none`.
 
-Kernels are joined by + and *, products first. Settings stand in brackets, in the units of the table, and are held
-there in training; @ and names of columns, between commas, say what a kernel looks at.
+Kernels are joined by + and *, and * binds more tightly. Settings stand in brackets, in the units of the table, and
+training leaves them fixed. After @ come the columns that a kernel depends on, separated by commas.
 """
 
 import re
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from metaprior.kernels import Kernel
     from metaprior.tables import Schema
 
-#: An operator that stands outside of brackets.
+#: An operator outside of brackets.
 PLUS, TIMES = (re.compile(rf"\{sign}(?![^()]*\))") for sign in "+*")
 PART = re.compile(r"(?P<name>\w+)\s*(?:\((?P<settings>[^()]*)\))?\s*(?:@(?P<columns>.+))?", re.DOTALL)
-FORM = "NAME, NAME(setting=number) or NAME@column, joined by + and *, also with numbers"
+FORM = "NAME, NAME(setting=number), NAME@column or a number, joined by + and *"
 
 
 def kernel_in_words(text: str, schema: "Schema") -> "Kernel | None":
-    """Return the kernel that a text describes, on the features of a table; None for `none`."""
+    """Return the kernel that a text describes, for the features of a table, or None for `none`."""
     if text.strip().lower() == "none":
         return None
     products = [[_part(part.strip(), schema) for part in TIMES.split(product)] for product in PLUS.split(text)]
     kernel = reduce(add, [reduce(mul, product) for product in products])
     if isinstance(kernel, float):
-        raise UsageError(f"--input-kernel: expected {FORM}; got a number, {text!r}")
+        raise UsageError(f"--input-kernel: expected {FORM}, with at least one NAME; got {text!r}")
     return kernel
 
 

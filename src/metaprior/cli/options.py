@@ -1,4 +1,4 @@
-"""Options that several commands share: how CSV files are written, where results go, the model's file."""
+"""Options that several commands share: the table and the form of CSV files, the model's file, the output file."""
 
 import argparse
 import codecs
@@ -15,22 +15,20 @@ if TYPE_CHECKING:
 
 
 def add_table(parser: argparse.ArgumentParser, name: str, what: str) -> None:
-    """Add a table and the options of reading it."""
-    parser.add_argument(name, metavar=f"{name.upper()}", help=f"{what}: CSV or Parquet; - is CSV from stdin")
+    """Add a table, and options for how to read it."""
+    parser.add_argument(name, metavar=f"{name.upper()}", help=f"{what}: CSV or Parquet; - reads CSV from stdin")
     group = parser.add_argument_group("how a CSV file is written")
     group.add_argument(
-        "--separator", type=_separator, metavar="CHAR", help="between fields ('tab' for tabs); default: a comma"
+        "--separator", type=_separator, metavar="CHAR", help="field separator ('tab' for tabs); default: a comma"
     )
-    group.add_argument(
-        "--decimal", default=".", metavar="CHAR", help="before the decimals of a number; default: a point"
-    )
-    group.add_argument("--encoding", type=_encoding, default="utf-8", help="of the text; default: utf-8")
+    group.add_argument("--decimal", default=".", metavar="CHAR", help="decimal separator of numbers; default: a point")
+    group.add_argument("--encoding", type=_encoding, default="utf-8", help="text encoding; default: utf-8")
     group.add_argument(
         "--missing",
         action="append",
         metavar="TEXT",
-        help="a text that means a missing value, as an empty field does (repeat for more); default: NA, N/A, n/a, "
-        "#N/A, <NA>, NaN, nan, NULL, null",
+        help="a text that, like an empty field, means a missing value (repeatable); default: NA, N/A, n/a, #N/A, <NA>, "
+        "NaN, nan, NULL, null",
     )
 
 
@@ -50,52 +48,52 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def loaded(path: str) -> "TableModel":
-    """Return the model of a file; an error where it knows nothing of tables."""
+    """Load a model, and raise an error if it was not fitted to a table."""
     from metaprior.io.saving import load
     from metaprior.tables.model import TableModel
 
     model = load(path)
     if not isinstance(model, TableModel):
         raise ValueError(
-            f"{path} holds a {type(model).__name__} that was saved from Python and knows no columns of a table; load "
-            "it there (metaprior.load), or fit again by 'metaprior fit'."
+            f"{path} contains a {type(model).__name__} that was saved from Python and knows no table columns; load it "
+            "in Python with metaprior.load, or fit again with 'metaprior fit'."
         )
     return model
 
 
 def table_of(args: argparse.Namespace, model: "TableModel", text: list[str]) -> "pd.DataFrame":
-    """Return the table of a command that uses a model; these columns are kept as they are written."""
+    """Read the table that a model is applied to. The columns `text` are kept as text."""
     from metaprior.tables import read_table
 
     return read_table(args.table, csv_form(args), text=[*model.schema.text_columns(), *text])
 
 
 def add_unseen(parser: argparse.ArgumentParser) -> None:
-    """Add what to do with categories that the training table had not."""
+    """Add the option that allows categories that were not in the training table."""
     parser.add_argument(
         "--allow-unseen",
         action="store_true",
-        help="take a category that was not in the training table as none of those that were (default: an error)",
+        help="treat a category that was not in the training table as none of the known ones (default: an error)",
     )
 
 
 def add_output(parser: argparse.ArgumentParser, what: str, *, required: bool) -> None:
-    """Add the file that is written."""
+    """Add the output file."""
     parser.add_argument("--out", metavar="FILE", required=required, help=what)
     parser.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
 
 
 def check_output(args: argparse.Namespace) -> None:
-    """Say before the work that its result could not be written after it."""
+    """Raise an error before the work starts if its result could not be written."""
     if args.out is None:
         return
     target = Path(args.out)
     if target.is_dir():
         raise IsADirectoryError(f"--out: {target} is a folder; expected the name of a file.")
     if target.exists() and not args.force:
-        raise FileExistsError(f"--out: {target} exists; give another name, or --force to overwrite it.")
+        raise FileExistsError(f"--out: {target} exists; give another name, or use --force to overwrite it.")
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"--out: there is no folder {target.parent}; make it first.")
+        raise FileNotFoundError(f"--out: there is no folder {target.parent}; create it first.")
 
 
 def _separator(text: str) -> str:
@@ -110,5 +108,5 @@ def _encoding(text: str) -> str:
         return codecs.lookup(text).name
     except LookupError as error:
         raise argparse.ArgumentTypeError(
-            f"there is no encoding {text!r}; for instance utf-8, cp1252, latin-1"
+            f"there is no encoding {text!r}; expected, for instance, utf-8, cp1252 or latin-1"
         ) from error

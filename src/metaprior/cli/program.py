@@ -1,7 +1,7 @@
-"""The program: reads the arguments, runs a command, prints its result, returns the exit code.
+"""The program: reads the arguments, runs a command, prints its result and returns the exit code.
 
-Results go to stdout and all else (progress, notes, errors) to stderr; with `--json` a result or an error is one JSON
-object on stdout.
+Results go to stdout, and everything else (progress, notes, errors) to stderr. With `--json`, the result or the error is
+one JSON object on stdout.
 """
 
 import argparse
@@ -18,9 +18,9 @@ from metaprior import __version__
 from metaprior.cli.command import Command, all_commands, check_installed
 from metaprior.cli.result import FieldedError, UsageError
 
-#: Exit codes: all went well; the data or a file are not as they must be; the command was not understood; Ctrl-C.
+#: Exit codes: success, a problem with the data or a file, a command that was not understood, and Ctrl-C.
 FINE, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
-#: What is told in a line; any other exception is a mistake of the program and shows its traceback.
+#: Exceptions that are reported in one line. Any other is a bug of the program and shows its traceback.
 PROBLEMS = (ValueError, TypeError, OSError, ImportError)
 
 
@@ -30,12 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, default=None
-        The words after `metaprior`; None takes them from the command line.
+        The words after `metaprior`. None takes them from the command line.
 
     Returns
     -------
     int
-        0 if all went well, 1 for a problem with data or a file, 2 for a command that was not understood.
+        0 for success, 1 for a problem with the data or a file, 2 for a command that was not understood, 130 for Ctrl-C.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words
@@ -72,7 +72,7 @@ def _parser() -> _Parser:
     parser = _Parser(
         prog="metaprior",
         description="Bayesian neural networks whose weight prior is a Gaussian process, for tables.",
-        epilog="exit codes: 0 all went well, 1 a problem with the data or a file, 2 a command that was not understood",
+        epilog="exit codes: 0 success, 1 a problem with the data or a file, 2 a command that was not understood",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"metaprior {__version__}")
@@ -93,7 +93,7 @@ def _add_command(group: Any, name: str, command: Command) -> None:
     )
     command.configure(added)
     added.add_argument("--json", action="store_true", help="print the result, or an error, as JSON on stdout")
-    added.add_argument("--quiet", action="store_true", help="no progress and no notes on stderr")
+    added.add_argument("--quiet", action="store_true", help="print no progress and no notes on stderr")
     added.set_defaults(run=command.run)
 
 
@@ -102,7 +102,7 @@ def _add_command(group: Any, name: str, command: Command) -> None:
 
 @contextmanager
 def _notes(quiet: bool) -> Iterator[None]:
-    """Print the library's warnings as notes on stderr, one a line; none if quiet."""
+    """Print warnings as notes on stderr, one per line, or none if quiet."""
 
     def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         if not quiet:
@@ -115,7 +115,7 @@ def _notes(quiet: bool) -> Iterator[None]:
 
 
 def _printed(text: str) -> int:
-    """Print a result; a reader that has gone away (as in `| head`) is no error."""
+    """Print a result. It is not an error if the reader has closed the pipe, as `head` does."""
     try:
         print(text, end="" if text.endswith("\n") else "\n", flush=True)
     except BrokenPipeError:
@@ -124,7 +124,7 @@ def _printed(text: str) -> int:
 
 
 def _failed(error: Exception, code: int, as_json: bool) -> int:
-    """Tell what went wrong and return the exit code."""
+    """Print an error and return the exit code."""
     if as_json:
         fields = error.fields() if isinstance(error, FieldedError) else {}
         print(_json({"error": {"type": type(error).__name__, "message": str(error), **fields}}))
@@ -138,7 +138,7 @@ def _json(data: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can hold: NumPy's numbers as Python's, numbers that are not finite as null."""
+    """Return what JSON can hold: NumPy's numbers become Python's, and numbers that are not finite become null."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""Decisions: loops that ask what to observe next, are told, and ask again.
+"""Decisions: loops that choose what to observe next, learn from what was observed, and choose again.
 
-`PoolLoop` asks for rows of a pool (active learning), `Optimiser` for points of a box (Bayesian optimisation), `Bandit`
-for an arm at a context. All are a `Loop`: they share `ask`, `tell`, `history`, `run`, `path` and `load`.
+`PoolLoop` asks for rows of a pool (active learning), `Optimiser` for points of a box (Bayesian optimisation), and
+`Bandit` for an arm given a context. Every one is a `Loop`, with `ask`, `tell`, `history`, `run`, `path` and `load`.
 """
 
 from metaprior.decisions.active import (

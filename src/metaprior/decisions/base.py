@@ -1,12 +1,12 @@
-"""The loop that all decisions share: ask what to observe next, be told what came, ask again.
+"""The base of all decision loops: `ask` what to observe next, `tell` what was observed, and ask again.
 
-A loop has settings, a state that grows by what it is told, and a model that is fitted to it (`warm_start`). The state
-is never changed in place: a call makes a new one, which is written to the loop's file and only then taken. So a call
-that is refused, or whose file cannot be written, leaves the loop as it was, and a process that dies at any moment
-leaves the file of its last call.
+A loop has settings, a state that grows with every observation, and a model that is fitted to it (`warm_start`). The
+state is never changed in place. A call makes a new state, writes it to the loop's file, and only then adopts it. So a
+call that raises an error, or whose file cannot be written, leaves the loop as it was, and a process that dies at any
+moment leaves the file of its last call.
 
-What a loop asks depends on its settings, its seed and what it was told alone, and what is pending is asked again. So a
-loop that is loaded from its file goes on as if it had never stopped.
+What a loop asks depends only on its settings, its seed and the observations so far, and pending questions are asked
+again. So a loop that is loaded from its file continues as if it had never stopped.
 """
 
 import abc
@@ -29,27 +29,27 @@ from metaprior.io.saving import load_state, save_state
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What a loop was told and what it waits for: a frozen dataclass whose fields can be saved.
+#: The observations and pending questions of a loop: a frozen dataclass whose fields can be saved.
 State = TypeVar("State")
 
 
 class Loop(abc.ABC, Generic[State]):
-    """What every loop can do, and what a new kind of loop has to say.
+    """The methods that all loops share, and those that a new kind of loop must define.
 
-    A subclass checks its own settings, hands the model, the seed and the path to this constructor, and ends its own
-    with `self._commit(...)` of an empty state.
+    The constructor of a subclass checks its own settings, passes the model, the seed and the path to this constructor,
+    and ends with `self._commit(...)` of an empty state.
 
     Parameters
     ----------
     model : WarmStartedModel or None
-        The model to choose by; None where it is made later, from the first observations.
+        The model that guides the choices. None if it is made later, from the first observations.
     random_state : int or None
-        The seed of everything random. None: a new one, which `random_state` and the file then hold.
+        The seed of everything random. None draws one, which the attribute `random_state` and the file then hold.
     path : str, path or None
-        The file that holds the loop after every call; it must not exist yet.
+        The file to which the loop is saved after every call. It must not exist yet.
     """
 
-    #: The kind of the loop's files.
+    #: The kind of state that the loop's files contain.
     kind: ClassVar[str]
 
     def __init__(
@@ -58,30 +58,30 @@ class Loop(abc.ABC, Generic[State]):
         seed: Any = np.random.SeedSequence().generate_state(1)[0] if random_state is None else random_state
         expect("random_state", seed, "a whole number of at least 0, or None", is_whole(seed) and seed >= 0)
         if path is not None and Path(path).exists():
-            raise FileExistsError(f"path: {path} exists; load it to go on with that loop, or give another name.")
+            raise FileExistsError(f"path: {path} exists; load it to continue that loop, or give another name.")
         self.random_state = int(seed)
         self.path = None if path is None else Path(path)
         self._model = model
 
-    # --- what every loop is asked ---------------------------------------------------
+    # --- what every loop can do -----------------------------------------------------
 
     @abc.abstractmethod
     def ask(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what to observe next; until it is told, the same every time."""
+        """Return what to observe next. Until it is told, the answer stays the same."""
 
     @abc.abstractmethod
     def tell(self, y: Any, *args: Any, **kwargs: Any) -> None:
-        """Take observations of what is pending, in its order."""
+        """Add observations of what is pending, in the same order."""
 
     @property
     @abc.abstractmethod
     def pending(self) -> Any:
-        """What was asked and is not told yet."""
+        """What was asked for and has not been told yet."""
 
     @property
     @abc.abstractmethod
     def n_observed(self) -> int:
-        """How many observations were told."""
+        """The number of observations so far."""
 
     @property
     def history(self) -> "pd.DataFrame":
@@ -94,14 +94,14 @@ class Loop(abc.ABC, Generic[State]):
 
     @accepts_old_keywords(LOOP_PARAMETERS)
     def run(self, source: Any, n_observations: int, *, verbose: bool = False) -> Self:
-        """Ask and tell until there are so many observations, counting those that are there already.
+        """Ask and tell until there are `n_observations` observations, including earlier ones.
 
         Parameters
         ----------
         source : object
-            What answers; each loop says what it takes.
+            What gives the answers. Each kind of loop documents what it accepts.
         n_observations : int
-            Observations in all, so that a loop that was stopped goes on to the same end.
+            The total number of observations, so that a loop that was stopped continues to the same end.
         verbose : bool, default=False
             Show a progress bar on stderr.
 
@@ -118,21 +118,21 @@ class Loop(abc.ABC, Generic[State]):
                 show(self.n_observed, self._summary())
         return self
 
-    # --- what a kind of loop says ---------------------------------------------------
+    # --- what a kind of loop defines ------------------------------------------------
 
     @abc.abstractmethod
     def _settings(self) -> dict[str, Any]:
-        """Return what `_from_settings` needs besides the estimator, in parts that can be saved."""
+        """Return what `_from_settings` needs besides the estimator, as values that can be saved."""
 
     @classmethod
     @abc.abstractmethod
     def _from_settings(cls, settings: dict[str, Any], model: WarmStartedModel | None) -> Self:
-        """Return a new loop with the settings of a file and the estimator of the file's model."""
+        """Return a new loop with the settings and the estimator of a file."""
 
     @classmethod
     @abc.abstractmethod
     def _state_from(cls, fields: dict[str, Any]) -> State:
-        """Return the state of a file."""
+        """Return the state whose fields a file contains."""
 
     @abc.abstractmethod
     def _history_columns(self) -> dict[str, Any]:
@@ -140,10 +140,10 @@ class Loop(abc.ABC, Generic[State]):
 
     @abc.abstractmethod
     def _play_round(self, source: Any, n_left: int) -> None:
-        """Ask, have the source answer, and tell; about `n_left` observations at most."""
+        """Ask, get the answers from the source, and tell them. About `n_left` observations at most."""
 
     def _checked_source(self, source: Any) -> Any:
-        """Return what `run` was given, in the form that `_play_round` takes."""
+        """Check the source of `run`, and return it in the form that `_play_round` needs."""
         return source
 
     def _can_ask(self) -> bool:
@@ -151,7 +151,7 @@ class Loop(abc.ABC, Generic[State]):
         return True
 
     def _summary(self) -> str:
-        """Return what the progress bar says beside the number of observations."""
+        """Return the text that the progress bar shows."""
         return ""
 
     # --- fits -----------------------------------------------------------------------
@@ -160,21 +160,21 @@ class Loop(abc.ABC, Generic[State]):
     def model(self) -> Any:
         """The estimator of the last fit."""
         if self._model is None or self._model.fitted is None:
-            raise ValueError("model: there was no fit yet; ask and tell until the first question that needs one.")
+            raise ValueError("model: there is no fit yet; ask and tell until the first question that needs one.")
         return self._model.fitted
 
     def _seed(self, *numbers: int) -> int:
-        """Return a seed that follows from the loop's own and some numbers."""
+        """Return a seed derived from the loop's own and some numbers."""
         return int(np.random.SeedSequence([self.random_state, *numbers]).generate_state(1)[0] >> 1)
 
     def _fit_seed(self, n_rows: int) -> int:
-        """Return the seed of the fit to so many rows."""
+        """Return the seed of the fit to `n_rows` rows."""
         return self._seed(0, n_rows)
 
     # --- files ----------------------------------------------------------------------
 
     def _commit(self, state: State) -> None:
-        """Write a new state to the file and take it; where it cannot be written, nothing changes."""
+        """Write a new state to the file, then adopt it. If it cannot be written, nothing changes."""
         if self.path is not None:
             model = None if self._model is None else self._model.content()
             save_state(self.path, self.kind, {"settings": self._settings(), "state": vars(state), "model": model})
@@ -183,25 +183,25 @@ class Loop(abc.ABC, Generic[State]):
     @classmethod
     @accepts_old_keywords(LOOP_PARAMETERS)
     def load(cls, path: str | os.PathLike[str], estimator: Any = None) -> Self:
-        """Return the loop of a file; it goes on where the saved one was, and saves to that file.
+        """Load a loop from its file. It continues where it stopped, and saves to the same file.
 
         Parameters
         ----------
         path : str or path
-            A file that a loop has written. It may come from a stranger: reading runs no code of the file's.
+            A file that a loop has written. Files from untrusted sources are safe to load: no code in them is run.
         estimator : estimator, default=None
-            The loop's estimator, where it is not of this library: such a one is not in the file.
+            The loop's estimator, needed if it is from another library, because files do not contain those.
         """
         return cls._continued(cls._content(path), path, estimator)
 
     @classmethod
     def _content(cls, path: str | os.PathLike[str]) -> dict[str, Any]:
-        """Return what a file holds, in the present form."""
+        """Return the content of a file, in the present form."""
         return present_content(cls.kind, load_state(path, cls.kind))
 
     @classmethod
     def _continued(cls, content: dict[str, Any], path: str | os.PathLike[str], estimator: Any) -> Self:
-        """Return the loop of a file's content."""
+        """Return the loop that the content of a file describes."""
         model = None if content["model"] is None else WarmStartedModel.restored(content["model"], estimator)
         loop = cls._from_settings(content["settings"], model)
         loop._model, loop._state = model, cls._state_from(content["state"])
@@ -211,7 +211,7 @@ class Loop(abc.ABC, Generic[State]):
 
 @contextlib.contextmanager
 def _progress(verbose: bool, total: int) -> Iterator[Callable[[int, str], None]]:
-    """Yield a function of how many are done and a text; it draws a bar, or nothing when silent."""
+    """Yield a function that is called with the progress and a text, and draws a progress bar if `verbose`."""
     if not verbose:
         yield lambda done, text: None
         return

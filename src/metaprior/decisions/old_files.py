@@ -1,4 +1,4 @@
-"""The files of earlier versions: what a loop kept then, in the form that loops read now."""
+"""Convert the files that loops of earlier versions wrote to the present form."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ Content = dict[str, Any]
 
 
 def present_content(kind: str, content: Content) -> Content:
-    """Return a file's content with the parts of now: settings, state and model."""
+    """Return the content of a file in the present form, with settings, state and model."""
     return content if "state" in content else _EARLIER[kind](content)
 
 
@@ -61,7 +61,7 @@ def _bandit(content: Content) -> Content:
 
 
 def _model(content: Content) -> Content:
-    """Return a model, whose estimators were kept in parts."""
+    """Return a model. Its estimators were saved in parts."""
     return {
         "class_name": content["template"]["class"],
         "template": _estimator(content["template"]),
@@ -72,7 +72,7 @@ def _model(content: Content) -> Content:
 
 
 def _estimator(parts: Content | None) -> Any:
-    """Return an estimator; None where there was none, or one of another library."""
+    """Return an estimator, or None if there was none or one of another library."""
     if parts is None or "params" not in parts:
         return None
     return restore_estimator(parts["class"], parts["params"], parts["fit"] or {})

@@ -1,12 +1,12 @@
-"""The model of a loop: one estimator that is fitted again and again while data come in.
+"""The model of a loop: one estimator that is refitted as data come in.
 
-Estimators of this library that can go on from their last fit do so, in the part of the steps that the end of a run
-takes. The units of inputs and targets and the inducing codes stay those of the last fresh fit, so a fit is fresh again
-where these no longer suit the data; a growing number of rows costs a logarithm of it in fresh fits. Other estimators
-are cloned and fitted afresh: what `warm_start` means elsewhere varies (a forest would add no tree for the new rows).
+Estimators of this library that support it continue from their last fit, with fewer steps than a fresh fit takes. Such a
+warm fit keeps the units and the inducing codes of the last fresh fit. When these no longer suit the data, the next fit
+is fresh; growth alone costs a logarithmic number of fresh fits. Other estimators are always cloned and fitted afresh,
+because `warm_start` means different things elsewhere (a forest would add no tree for the new rows).
 
-What a fit finds depends on the rows, the seed and the fit before alone, so a loop that is read from its file goes on
-as if it had never stopped.
+A fit depends only on the rows, the seed and the fit before it, so a loop that is loaded from its file continues as if
+it had never stopped.
 """
 
 import time
@@ -24,14 +24,14 @@ from metaprior.metrics import accuracy, rmse
 from metaprior.predictive import PredictiveDistribution
 from metaprior.predictive.from_sklearn import distribution_predictor_of, predict_own_distribution
 
-#: A fit is fresh once the rows have grown by this factor since the last fresh one, ...
+#: A fit is fresh if the number of rows has grown by this factor since the last fresh one, ...
 GROWTH = 2
-#: ... or a standard deviation has changed by this factor, or a mean by this many standard deviations.
+#: ... or if a standard deviation has changed by this factor, or a mean by this many standard deviations.
 MOVED = 1.5
 
 
 class FitRecord(NamedTuple):
-    """A fit: how many rows it saw, whether it was fresh, and how long it took."""
+    """The number of rows of a fit, whether it was fresh, and how long it took."""
 
     n_rows: int
     fresh: bool
@@ -39,25 +39,25 @@ class FitRecord(NamedTuple):
 
 
 class WarmStartedModel:
-    """An estimator and its last fit to data that only grow.
+    """An estimator and its last fit, for data that only grow.
 
     Parameters
     ----------
     estimator : estimator
-        It is cloned and stays as it is.
+        It is cloned and never changed.
     warm_iter : int or None, default=None
-        Steps of a fit that goes on; None: the part of `max_iter` that the recipe's end takes.
+        Number of steps of a fit that continues from the last one. None means 0.3 of the estimator's `max_iter`.
     warm_start : bool, default=True
-        Whether to go on from the last fit where that can be done.
+        Whether to continue from the last fit if the estimator supports that.
 
     Attributes
     ----------
     fitted : estimator or None
         The last fit.
     n_rows, fresh_rows : int
-        The rows of the last fit, and of the last fresh one.
+        The numbers of rows of the last fit and of the last fresh one.
     last_fit : FitRecord or None
-        What is known of the last fit that this object made.
+        A record of the last fit that this object made.
     """
 
     def __init__(self, estimator: Any, warm_iter: int | None = None, *, warm_start: bool = True) -> None:
@@ -76,16 +76,16 @@ class WarmStartedModel:
 
     @property
     def has_draws(self) -> bool:
-        """Whether its predictions mix function draws; an error where it does not say how sure it is."""
+        """Whether it predicts by function draws. Raises an error if its predictions have no uncertainty."""
         return distribution_predictor_of("estimator", self.template) is predict_own_distribution
 
     # --- fits -------------------------------------------------------------------------
 
     def fit(self, X: np.ndarray, y: np.ndarray, seed: int) -> Any:
-        """Return the estimator fitted to all rows, old ones first; nothing is done where it has seen them all.
+        """Return the estimator fitted to all rows, which start with those of the last fit.
 
-        The seed is that of the fit, where the estimator (or a part of it) has a `random_state` that is not a whole
-        number.
+        If there are no new rows, the last fit is returned. `seed` replaces every `random_state` of the estimator and
+        its parts that is not a whole number.
         """
         if self.fitted is not None and len(X) == self.n_rows:
             return self.fitted
@@ -98,7 +98,7 @@ class WarmStartedModel:
         return self.fitted
 
     def _free_seeds(self) -> list[str]:
-        """Return the names of the random states that the estimator leaves to the loop."""
+        """Return the names of the random states that the loop sets."""
         params = self.template.get_params(deep=True).items()
         return [name for name, value in params if name.split("__")[-1] == "random_state" and not is_whole(value)]
 
@@ -113,7 +113,7 @@ class WarmStartedModel:
             model.set_params(**usual)
 
     def must_be_fresh(self, X: np.ndarray, y: np.ndarray) -> bool:
-        """Return whether the last fit is no start for these rows."""
+        """Return whether these rows need a fresh fit."""
         if self.fitted is None or not self.can_go_on or len(X) >= GROWTH * self.fresh_rows:
             return True
         first = slice(self.fresh_rows)
@@ -121,7 +121,7 @@ class WarmStartedModel:
             return len(np.unique(y)) > len(np.unique(y[first])) or _moved(X[first], X)
         return _moved(X[first], X) or _moved(y[first], y)
 
-    # --- what the last fit says ---------------------------------------------------------
+    # --- predictions of the last fit ----------------------------------------------------
 
     def predictive(self, X: np.ndarray) -> PredictiveDistribution:
         """Return the predictive distribution at rows."""
@@ -135,14 +135,14 @@ class WarmStartedModel:
             return {"rmse": rmse(predictive.mean, y.reshape(predictive.mean.shape)), "nll": nll}
         classes = self.fitted.classes_
         labels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-        seen = classes[labels] == y  # a class that the model has not met has probability 0
+        seen = classes[labels] == y  # a class that the model has not seen has probability 0
         nll = -float(np.mean(predictive.log_prob(labels))) if np.all(seen) else np.inf
         return {"accuracy": accuracy(predictive.probabilities, np.where(seen, labels, -1)), "nll": nll}
 
     # --- files --------------------------------------------------------------------------
 
     def content(self) -> dict[str, Any]:
-        """Return what `restored` needs, in parts that can be saved; of an estimator from elsewhere its name alone."""
+        """Return what `restored` needs. An estimator from another library is saved by its name alone."""
         return {
             "class_name": class_name(self.template),
             "template": _savable(self.template),
@@ -155,10 +155,10 @@ class WarmStartedModel:
 
     @classmethod
     def restored(cls, content: dict[str, Any], estimator: Any = None) -> "WarmStartedModel":
-        """Return the model of a file; an estimator of another library must be given again, and is fitted anew."""
+        """Return the model of a file. An estimator from another library must be given again, and is refitted."""
         template, name = content["template"], content["class_name"]
         if estimator is None and template is None:
-            raise ValueError(f"load: the file holds no {name}, which is not of metaprior; give it again.")
+            raise ValueError(f"load: the file does not contain {name}, which is not of metaprior; pass estimator=...")
         if estimator is not None and class_name(estimator) != present_name(name):
             raise ValueError(f"load: expected the loop's own estimator, a {name}; got {class_name(estimator)}.")
         made = cls(template if estimator is None else estimator, content["warm_iter"], warm_start=content["warm_start"])
@@ -168,23 +168,23 @@ class WarmStartedModel:
 
 
 def _moved(before: np.ndarray, now: np.ndarray) -> bool:
-    """Return whether standard units have changed by much."""
+    """Return whether the means or standard deviations of the columns have changed by too much."""
     (offset, scale), (new_offset, new_scale) = (standard_units(a.reshape(len(a), -1)) for a in (before, now))
     ratio = np.maximum(new_scale / scale, scale / new_scale)
     return bool(np.any(ratio > MOVED) or np.any(np.abs(new_offset - offset) > MOVED * scale))
 
 
 def class_name(estimator: Any) -> str:
-    """Return the name of an estimator's class, as files have it."""
+    """Return the name of an estimator's class, as "module:Class"."""
     return f"{type(estimator).__module__}:{type(estimator).__qualname__}"
 
 
 def _savable(estimator: Any) -> Any:
-    """Return an estimator of this library; None of another, or around one."""
+    """Return an estimator of this library, or None for one of another library (a pipeline, for instance)."""
     if not (isinstance(estimator, Estimator) and class_name(estimator).startswith("metaprior.")):
         return None
     params = estimator.get_params(deep=False)
     for only in ONLY_FOR_TRAINING:
         if params.get(only) is not None:
-            raise UnsavableError(f"{only}: a loop that is kept in a file needs the default; got {params[only]!r}.")
+            raise UnsavableError(f"{only}: a loop that is saved to a file needs the default; got {params[only]!r}.")
     return estimator

@@ -1,1 +1,1 @@
-"""Files: fitted estimators that are saved and loaded, and checkpoints of runs."""
+"""Save and load fitted estimators, and write checkpoints of training runs."""

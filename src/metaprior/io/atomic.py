@@ -1,4 +1,4 @@
-"""Atomic writing: a kill or a full disk leaves the last file or the new one, never a part of one."""
+"""Atomic writing: if the process is killed or the disk is full, either the old or the new file is left, whole."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_atomically(target: Path, content: bytes) -> None:
-    """Write to a temporary file beside the target, flush it to the disk and rename it."""
+    """Write to a temporary file beside the target, flush it to disk and rename it."""
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
@@ -23,7 +23,7 @@ def write_atomically(target: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
-    with contextlib.suppress(OSError):  # not every system lets a folder be flushed
+    with contextlib.suppress(OSError):  # not every system can flush a folder
         folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -1,8 +1,8 @@
-"""Checkpoints: a run that was killed at any moment goes on from its last one and ends with the same bits.
+"""Checkpoints: a killed run resumes from its last checkpoint and gives bit for bit the result of an unbroken run.
 
-Each run has one file in its folder: the arrays of its state and history in safetensors, the rest in JSON. The file
-is replaced atomically, so a kill leaves the last one or the next, and a full disk the last. It carries a digest of what
-the run began with; a call that begins with something else is refused, not mixed in.
+Each run has one file in its folder. The arrays of its state and history are in safetensors, the rest in JSON. The file
+is replaced atomically, so a kill or a full disk never leaves a partial one. It contains a digest of what the run
+started with. A call that starts with anything else is rejected.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ import numpy as np
 from metaprior.inference import Data, Snapshot
 from metaprior.io.atomic import write_atomically
 
-#: The version of the format; a reader refuses others.
+#: The version of the format. Files of other versions are rejected.
 FORMAT = "metaprior checkpoint 2"
 #: The name of the file in its folder.
 FILE = "run.checkpoint"
 
 
 class CheckpointConfig(NamedTuple):
-    """The folder of a fit's checkpoints, and every how many steps one is written."""
+    """The folder of a fit's checkpoints, and the number of steps from one to the next."""
 
     folder: Path
     every: int
@@ -35,7 +35,7 @@ class CheckpointConfig(NamedTuple):
 
 
 def checkpoint_config(checkpoint: Any, every: Any) -> CheckpointConfig | None:
-    """Check the arguments of `fit`; None where no checkpoints are wanted."""
+    """Check the arguments of `fit`, and return None if no checkpoints are wanted."""
     if checkpoint is None:
         return None
     whole = isinstance(every, (int, np.integer)) and not isinstance(every, bool) and every >= 1
@@ -45,13 +45,13 @@ def checkpoint_config(checkpoint: Any, every: Any) -> CheckpointConfig | None:
 
 
 def refuse_checkpoint(name: str, place: CheckpointConfig | None) -> None:
-    """Say so where an estimator that has no training loop is asked for checkpoints."""
+    """Raise an error if an estimator without a training loop is asked for checkpoints."""
     if place is not None:
-        raise ValueError(f"checkpoint: {name} does not train in steps and keeps none; leave it out.")
+        raise ValueError(f"checkpoint: {name} does not train in steps, so it writes no checkpoints; leave it out.")
 
 
 def digest_of(model: Any, data: Data, recipe: tuple[Any, ...], draws: tuple[Any, ...], seed: int) -> str:
-    """Return a digest of all that a run begins with: a model or several, the data, how it goes, and its seed."""
+    """Return a digest of all that a run starts with: its models, data, recipe, step configuration and seed."""
     digest = hashlib.sha256(repr((tuple(map(float, recipe)), tuple(draws), int(seed))).encode())
     for leaf in jax.tree.leaves((eqx.filter(model, eqx.is_array), data)):
         array = np.ascontiguousarray(leaf)
@@ -64,20 +64,20 @@ class Checkpoint:
     """The file of one run."""
 
     def __init__(self, config: CheckpointConfig, digest: str) -> None:
-        """Make the folder; say so where it cannot be written to."""
+        """Create the folder, or raise an error if that fails."""
         try:
             config.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OSError(
-                error.errno, f"checkpoint: cannot make the folder {config.folder} ({error.strerror})"
+                error.errno, f"checkpoint: cannot create the folder {config.folder} ({error.strerror})"
             ) from error
         self.path, self.every, self.digest = config.folder / FILE, config.every, digest
 
     def save(self, snapshot: Snapshot) -> None:
-        """Replace the file; the last one stays where that fails."""
+        """Replace the file. If that fails, the previous one is left as it was."""
         from safetensors.numpy import save
 
-        # safetensors wants contiguous arrays with their own names; empty shapes are kept
+        # safetensors needs contiguous arrays; ascontiguousarray gives a scalar one axis, which reshape removes
         arrays = {name: np.ascontiguousarray(value).reshape(np.shape(value)) for name, value in snapshot.arrays.items()}
         header = {"format": FORMAT, "run": self.digest, "numbers": json.dumps(snapshot.numbers)}
         try:
@@ -85,12 +85,12 @@ class Checkpoint:
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"checkpoint: cannot write {self.path} ({error.strerror or error}); the last checkpoint is untouched: "
-                "make room or give another folder, and call fit again to go on from it",
+                f"checkpoint: cannot write {self.path} ({error.strerror or error}); the last checkpoint is unchanged: "
+                "free some space or correct the permissions, and call fit again to resume from it",
             ) from error
 
     def load(self) -> Snapshot | None:
-        """Return what the file holds; None where there is none."""
+        """Return the content of the file, or None if there is no file."""
         from safetensors import SafetensorError, safe_open
 
         if not self.path.exists():
@@ -101,13 +101,13 @@ class Checkpoint:
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (SafetensorError, ValueError, OSError) as error:
             raise ValueError(
-                f"checkpoint: {self.path} is not a checkpoint, or is not complete ({error}); delete it to start anew."
+                f"checkpoint: {self.path} is not a checkpoint, or is incomplete ({error}); delete it to start again."
             ) from error
         if header.get("format") != FORMAT:
             raise ValueError(f"checkpoint: {self.path} is not a checkpoint of this version; give another folder.")
         if header.get("run") != self.digest:
             raise ValueError(
                 f"checkpoint: {self.path} belongs to another run (other data, parameters or random_state; with "
-                "random_state=None every fit is another run); give another folder, or delete it to start anew."
+                "random_state=None every fit is another run); give another folder, or delete it to start again."
             )
         return Snapshot(arrays, json.loads(header["numbers"]))

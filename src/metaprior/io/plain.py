@@ -1,7 +1,7 @@
-"""Estimators as plain things, and back: what files hold besides arrays.
+"""Convert estimators to plain values, which JSON can hold, and back.
 
-A tree of numbers, strings, lists and arrays, and of objects of this library, each named by its class. Reading makes no
-other object: a class outside this library is refused, so a file from a stranger can run no code.
+The plain form is a tree of numbers, strings, lists, arrays and objects of this library, each named by its class.
+Reading rejects classes from outside this library, so a file from an untrusted source cannot run code.
 """
 
 import dataclasses
@@ -18,39 +18,39 @@ from metaprior.inputs import Projection
 from metaprior.io.renamed import ATTRIBUTES, present_fields, present_name, present_parameters
 from metaprior.networks.activations import activation_named, name_of_activation
 
-#: Parameters that only training needs and that have no plain form: left out, with a warning.
+#: Parameters that only training needs and that have no plain form. They are left out, with a warning.
 ONLY_FOR_TRAINING = ("optimizer",)
 
 
 class UnsavableError(TypeError):
-    """Something in the estimator has no plain form."""
+    """Raised for a part of an estimator that has no plain form."""
 
 
 @runtime_checkable
 class Savable(Protocol):
-    """An object that is saved as its class, its parameters and a state of plain things: estimators and loops are."""
+    """An object that is saved as its class, its parameters and its state, such as an estimator."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters that the class is constructed with."""
+        """Return the arguments of the constructor."""
 
     def saved_state(self) -> dict[str, Any]:
         """Return what fitting has added."""
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Take what `saved_state` returned."""
+        """Restore what `saved_state` returned."""
 
 
-# --- to plain things ---------------------------------------------------------------
+# --- to plain values ---------------------------------------------------------------
 
 
 class PlainWriter:
-    """Turns an estimator to plain things, arrays set aside."""
+    """Convert an estimator to plain values, and collect its arrays in `arrays`."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
 
     def array(self, value: np.ndarray) -> dict[str, Any]:
-        """Set numbers aside, and return their name; return texts as they are."""
+        """Collect an array of numbers and return its name, or return an array of texts as a list."""
         if value.dtype.kind in "biuf":
             name = f"a{len(self.arrays)}"
             self.arrays[name] = np.ascontiguousarray(value).reshape(value.shape)
@@ -58,10 +58,10 @@ class PlainWriter:
         plain = value.tolist()
         if value.dtype.kind in "US" or all(isinstance(item, str) for item in value.ravel()):
             return {"texts": plain, "dtype": value.dtype.str if value.dtype.kind in "US" else "object"}
-        raise UnsavableError(f"an array of {value.dtype} cannot be saved; use numbers or strings as labels.")
+        raise UnsavableError(f"an array of {value.dtype} cannot be saved; use numbers or strings.")
 
     def plain(self, value: Any) -> Any:
-        """Return a value as a plain thing."""
+        """Return the plain form of any value."""
         if value is None or isinstance(value, bool | int | str):
             return value
         if isinstance(value, np.generic):
@@ -73,7 +73,7 @@ class PlainWriter:
         return self.compound(value)
 
     def compound(self, value: Any) -> Any:
-        """Return a value that has parts as a plain thing."""
+        """Return the plain form of a value that has parts."""
         if isinstance(value, Savable):
             return {"estimator": self.estimator(value)}
         if isinstance(value, range):
@@ -95,8 +95,8 @@ class PlainWriter:
         if callable(value) and name_of_activation(value) is not None:
             return {"activation": name_of_activation(value)}
         raise UnsavableError(
-            f"{value!r} cannot be saved: expected numbers, strings, arrays and parts of this library; a function of "
-            "your own has no plain form (take a named activation, or keep the estimator by pickle)."
+            f"{value!r} cannot be saved: expected numbers, strings, arrays and objects of this library. Your own "
+            "functions have no plain form; use a named activation, or pickle the estimator."
         )
 
     def estimator(self, value: Savable) -> dict[str, Any]:
@@ -105,8 +105,8 @@ class PlainWriter:
         for name in ONLY_FOR_TRAINING:
             if params.get(name) is not None:
                 params[name] = None
-                warnings.warn(f"save: {name} is not saved; a loaded model has the default.", UserWarning, stacklevel=4)
-        state = value.saved_state() if vars(value).keys() - params.keys() else {}  # there is none before a fit
+                warnings.warn(f"save: {name} is not saved; a loaded model has its default.", UserWarning, stacklevel=4)
+        state = value.saved_state() if vars(value).keys() - params.keys() else {}  # before a fit there is none
         return {
             "class": _class_name(type(value)),
             "params": {name: self.plain(item) for name, item in params.items()},
@@ -122,7 +122,7 @@ def _fields(cls: type) -> list[str]:
     return [field.name for field in dataclasses.fields(cls)]
 
 
-#: Parts that files of earlier versions do not have, and what they are there.
+#: Fields that files of earlier versions do not have, and the values that they stand for.
 _ADDED: dict[str, dict[str, Any]] = {
     "metaprior.model:Model": {"output": None, "hypers": None},
     "metaprior.weights.metagp:MetaGP": {"output": None},
@@ -130,20 +130,20 @@ _ADDED: dict[str, dict[str, Any]] = {
 }
 
 
-#: Parts that this version no longer has, and what to do about files that hold them.
+#: Classes that this version no longer has, and what to do about files that contain them.
 _GONE = {
     "metaprior.weights.multitask:Shared": "tasks no longer draw the weights of their output layers: fit them again",
 }
 
 
 def _later_fields(cls: type) -> dict[str, Any]:
-    """Return the parts of a class that files of earlier versions lack, as they were then."""
+    """Return the fields of a class that files of earlier versions lack, with their values."""
     return _ADDED.get(_class_name(cls), {})
 
 
 def _class_name(cls: type) -> str:
     if not cls.__module__.startswith("metaprior."):
-        raise UnsavableError(f"{cls.__module__}.{cls.__qualname__} is not a part of this library and cannot be saved.")
+        raise UnsavableError(f"{cls.__module__}.{cls.__qualname__} is not a class of this library: it cannot be saved.")
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
@@ -151,11 +151,11 @@ def _class_name(cls: type) -> str:
 
 
 class PlainReader:
-    """Turns plain things to objects of this library."""
+    """Convert plain values back to objects of this library."""
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
         self.arrays = arrays
-        #: How each kind of plain thing is read, from its content and, for texts, its type.
+        #: How each kind of plain value is read, from its content and, for texts, its type.
         self.kinds: dict[str, Callable[[Any, Any], Any]] = {
             "activation": self._activation,
             "array": self._array,
@@ -171,7 +171,7 @@ class PlainReader:
         }
 
     def value(self, plain: Any) -> Any:
-        """Return what a plain thing stands for."""
+        """Return what a plain value stands for."""
         if plain is None or isinstance(plain, bool | int | str):
             return plain
         if not isinstance(plain, dict):
@@ -184,7 +184,7 @@ class PlainReader:
         return self.kinds[kind](content, plain.get("dtype"))
 
     def instance(self, plain: dict[str, Any]) -> Any:
-        """Return an object from its class and its parts."""
+        """Return an object from its class and its fields."""
         cls = named_class(plain["class"])
         fields = present_fields(cls.__name__, {name: self.value(item) for name, item in plain["fields"].items()})
         if issubclass(cls, tuple):
@@ -192,8 +192,8 @@ class PlainReader:
         if cls is not Projection:
             fields = {**_later_fields(cls), **fields}
             if set(fields) != set(_fields(cls)):
-                raise ValueError(f"the parts of {cls.__name__} are {sorted(_fields(cls))}, not {sorted(fields)}")
-        made = object.__new__(cls)  # as a tree is rebuilt: no constructor runs
+                raise ValueError(f"the fields of {cls.__name__} are {sorted(_fields(cls))}, not {sorted(fields)}")
+        made = object.__new__(cls)  # no constructor runs, as when JAX rebuilds a tree
         for name, item in fields.items():
             object.__setattr__(made, name, item)
         return made
@@ -239,7 +239,7 @@ class PlainReader:
 
 
 def restore_estimator(class_name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
-    """Return an estimator of this library from its parts as a file of any version names them; no state, no fit."""
+    """Return an estimator from the parts of a file of any version. Without a state it is unfitted."""
     cls: Any = named_class(class_name)
     made = cls(**present_parameters(params))
     if state:
@@ -248,12 +248,12 @@ def restore_estimator(class_name: str, params: dict[str, Any], state: dict[str, 
 
 
 def named_class(name: str) -> type:
-    """Return a class of this library by its name; anything else is refused."""
+    """Return a class of this library by its name, or raise an error for anything else."""
     if name in _GONE:
         raise ValueError(_GONE[name])
     module, _, path = present_name(name).partition(":")
     if not module.startswith("metaprior.") or not path.isidentifier():
-        raise ValueError(f"{name!r} is no class of this library")
+        raise ValueError(f"{name!r} is not a class of this library")
     try:
         cls = getattr(importlib.import_module(module), path)
     except (ImportError, AttributeError) as error:
@@ -265,5 +265,5 @@ def named_class(name: str) -> type:
         or issubclass(cls, Savable)
     )
     if not known or cls.__module__ != module:
-        raise ValueError(f"{name!r} is no part of a model")
+        raise ValueError(f"{name!r} cannot be part of a model")
     return cls

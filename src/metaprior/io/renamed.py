@@ -1,16 +1,16 @@
-"""The names of earlier versions: those of parameters, and the modules, classes and parts that files hold."""
+"""Names of earlier versions: of parameters, and of the modules, classes and fields that files contain."""
 
 from typing import Any, NamedTuple
 
 
 class Renamed(NamedTuple):
-    """The new name of a parameter, and new words for some of its values."""
+    """The new name of a parameter, and the new names of some of its values."""
 
     name: str
     values: dict[Any, Any] = {}
 
 
-#: Modules and packages that have moved; a class in one of them is looked for under its own name in the new place.
+#: Modules and packages that have moved.
 MODULES = {
     "metaprior.leaves": "metaprior.types",
     "metaprior.mapping": "metaprior.weight_gp",
@@ -24,20 +24,20 @@ MODULES = {
     "metaprior.units": "metaprior.latents",
 }
 
-#: Classes that have another name now.
+#: Classes that have been renamed.
 CLASSES = {"Mapping": "SparseGP", "Units": "UnitLatents", "Wire": "WeightLayer"}
 
-#: Parts of a class that have another name now, by the class's present name.
+#: Fields that have been renamed, by the present name of their class.
 FIELDS = {
     "MetaGP": {"mappings": "sparse_gps", "units": "latents", "wires": "weight_layers"},
     "MetaNN": {"units": "latents", "wires": "weight_layers", "from_noise": "from_normals"},
     "HierarchicalMetaGP": {"wires": "weight_layers", "noise": "noise_normals"},
 }
 
-#: Classes as which files hold the states of loops that were written before states had a place of their own.
+#: In files of earlier versions the state of a loop is an estimator of one of these classes.
 STATE_RECORDS = ("metaprior.loops:LoopRecord", "metaprior.decisions.records:LoopRecord")
 
-#: Every parameter that has been renamed, by its old name.
+#: Renamed parameters, by their old name.
 PARAMETERS = {
     "input_units": Renamed("input_scaling", {"columns": "per_column", "together": "joint"}),
     "mapping": Renamed("weight_gp", {"global": "shared", "layer": "per_layer"}),
@@ -52,7 +52,7 @@ PARAMETERS = {
     "num_weight_draws": Renamed("n_weight_draws"),
 }
 
-#: Parameters of the loops of `metaprior.decisions` and of their functions that have been renamed, by their old name.
+#: Renamed parameters of the loops and functions of `metaprior.decisions`, by their old name.
 LOOP_PARAMETERS = {
     "batch": Renamed("n_queries"),
     "model": Renamed("estimator"),
@@ -66,16 +66,16 @@ LOOP_PARAMETERS = {
     "surrogate": Renamed("estimator"),
 }
 
-#: What fitting adds to an estimator that has another name now.
+#: Renamed attributes of fitted estimators, by their old name.
 ATTRIBUTES = {"num_divergences_": "n_divergences_"}
 
 
-#: Parts of a class that files of earlier versions hold and that follow from the class.
+#: Fields that files of earlier versions contain and that now follow from the class.
 DROPPED = ("degrees",)
 
 
 def present_parameters(parameters: dict[str, Any], table: dict[str, Renamed] = PARAMETERS) -> dict[str, Any]:
-    """Return parameters under their present names, with the present words for their values."""
+    """Return parameters under their present names, with the present names of their values."""
     found = {}
     for name, value in parameters.items():
         renamed = table.get(name, Renamed(name))
@@ -85,13 +85,13 @@ def present_parameters(parameters: dict[str, Any], table: dict[str, Renamed] = P
 
 
 def present_name(name: str) -> str:
-    """Return the present name, "module:Class", of a class that a file names."""
+    """Return the present name of a class, as "module:Class"."""
     module, _, cls = name.partition(":")
     return f"{MODULES.get(module, module)}:{CLASSES.get(cls, cls)}"
 
 
 def present_fields(cls: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts of a class under their present names."""
+    """Return the fields of a class under their present names."""
     renamed = FIELDS.get(cls, {})
     present = {renamed.get(name, name): value for name, value in fields.items() if name not in DROPPED}
     is_kernel = {"fixed", "bounds"} <= present.keys()
@@ -99,7 +99,7 @@ def present_fields(cls: str, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _present_kernel(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the parts of a kernel of an earlier version, where a flag, `given`, stood for what is `unset` now."""
+    """Return the fields of a kernel of an earlier version, in which the flag `given` stood for today's `unset`."""
     name = "variance" if "log_variance" in fields else "lengthscale"
     others = {part: value for part, value in fields.items() if part != "given"}
     return {**others, "unset": () if fields.get("given", True) else (name,)}

@@ -1,7 +1,7 @@
-"""Files of fitted estimators and of plain states: arrays in safetensors, all else in JSON in its header; no pickle.
+"""Files of fitted estimators and of the states of loops, without pickle.
 
-What is written is a tree of plain things (`plain.py`). Files carry a checksum, so altered, truncated or foreign files
-are rejected with a clear error. Writing is atomic (`atomic.py`).
+A file is in the safetensors format. Its header contains the tree of plain values (`plain.py`) as JSON. Files carry a
+checksum, so altered, truncated or foreign files are rejected with a clear error. Writing is atomic (`atomic.py`).
 """
 
 import contextlib
@@ -19,10 +19,10 @@ from metaprior.io.plain import PlainReader, PlainWriter
 from metaprior.io.renamed import STATE_RECORDS
 from metaprior.version import __version__
 
-#: The version of the format; a reader refuses later ones and reads earlier ones: 1 had the estimator alone, 2 names the
-#: version of the library that wrote it.
+#: The version of the format. Later ones are rejected and earlier ones can be read: format 1 contains the estimator
+#: alone, and format 2 also the version of the library that wrote it.
 FORMAT = 2
-#: Files of format 1 do not say which version wrote them: there was one.
+#: The only version that wrote files of format 1, which do not name their version.
 FIRST_VERSION = "0.1.0"
 
 
@@ -30,62 +30,62 @@ def save(estimator: Any, path: str | os.PathLike[str], *, overwrite: bool = Fals
     """Write a fitted estimator to a file; see `Estimator.save`."""
     target = Path(path)
     if target.exists() and not overwrite:
-        raise FileExistsError(f"save: {target} exists; give another name, or overwrite=True.")
+        raise FileExistsError(f"save: {target} exists; give another name, or pass overwrite=True.")
     writer = PlainWriter()
     _write(target, {"estimator": writer.estimator(estimator)}, writer.arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return the estimator of a file: it predicts bit for bit what the saved one did.
+    """Load an estimator from a file. It predicts bit for bit what the saved one did.
 
     Parameters
     ----------
     path : str or path
-        A file written by `save`. It may come from a stranger: reading runs no code of the file's.
+        A file written by `save`. Files from untrusted sources are safe to load: no code in them is run.
     """
     source = Path(path)
     writer, content, arrays = _opened(source)
     kind, state = _kind_and_state(content)
     if state is not None:
-        raise ValueError(f"load: expected the file of an estimator; {source} holds a state of kind {kind!r}.")
+        raise ValueError(f"load: expected the file of an estimator; {source} contains a state of kind {kind!r}.")
     with _explained(source, writer):
         return PlainReader(arrays).estimator(content["estimator"])
 
 
 def save_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> None:
-    """Write a state to a file, atomically and in place of the one that is there.
+    """Write a state to a file atomically, and replace the file if it exists.
 
     Parameters
     ----------
     path : str or path
     kind : str
-        The kind that `load_state` will ask for.
+        The kind of state, which `load_state` checks.
     state : dict
-        Numbers, texts, arrays, estimators and other parts of this library, and lists, tuples and dicts of them.
+        Numbers, strings, arrays, estimators and other objects of this library, and lists, tuples and dicts of them.
     """
     writer = PlainWriter()
     _write(Path(path), {"kind": kind, "state": writer.plain(state)}, writer.arrays)
 
 
 def load_state(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
-    """Return the state that `save_state` wrote; reading runs no code of the file's."""
+    """Return the state that `save_state` wrote. No code in the file is run."""
     source = Path(path)
     writer, content, arrays = _opened(source)
     found, state = _kind_and_state(content)
     if found != kind:
-        raise ValueError(f"load: expected a file of kind {kind!r}; {source} is one of {found!r}.")
+        raise ValueError(f"load: expected a file of kind {kind!r}; {source} is of kind {found!r}.")
     with _explained(source, writer):
         return PlainReader(arrays).value(state)
 
 
 def origin(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the format of a file that can be loaded, and the version of the library that wrote it."""
+    """Return the format of a file, and the version of the library that wrote it."""
     source = Path(path)
     return {"format": _format(_read(source)[0]), "written_by": _opened(source)[0]}
 
 
 def _kind_and_state(content: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
-    """Return what a file holds: the kind of a state and the state, or the class of an estimator and no state."""
+    """Return the kind of a state and the state itself, or the class of an estimator and None."""
     if "state" in content:
         return content["kind"], content["state"]
     held = content["estimator"]
@@ -103,11 +103,11 @@ def _write(target: Path, content: dict[str, Any], arrays: dict[str, np.ndarray])
 
 
 def _opened(source: Path) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
-    """Return which version wrote a file, its content as plain things, and its arrays."""
+    """Return the version that wrote a file, its content as plain values, and its arrays."""
     header, arrays = _read(source)
     if header.get("sha256") != _digest(header["content"], arrays):
-        raise ValueError(f"load: {source} was altered after it was written (its digest differs); get another copy.")
-    with _explained(source, "of a version that it does not name"):
+        raise ValueError(f"load: {source} was altered after it was written (its checksum differs); get another copy.")
+    with _explained(source, "of an unknown version"):
         content = json.loads(header["content"])
         if _format(header) == 1:
             return FIRST_VERSION, {"estimator": content}, arrays
@@ -116,24 +116,24 @@ def _opened(source: Path) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
 
 @contextlib.contextmanager
 def _explained(source: Path, writer: str) -> Iterator[None]:
-    """Say which version wrote a file where its content is not understood."""
+    """Add the version that wrote a file to errors about its content."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
-            f"load: {source} was written by metaprior {writer} and holds what {__version__}, the version here, does "
-            f"not understand ({error}); load it with the version that wrote it."
+            f"load: {source} was written by metaprior {writer} and cannot be read by the installed version, "
+            f"{__version__} ({error}); load it with the version that wrote it."
         ) from error
 
 
 def _format(header: dict[str, str]) -> int:
-    """Return the version of the format, 0 where the file is of another kind."""
+    """Return the version of the format, or 0 if the file was not written by metaprior."""
     kind, _, version = header.get("format", "").partition(" ")
     return int(version) if kind == "metaprior" and version.isdigit() else 0
 
 
 def _read(source: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    """Return header and arrays of a file, or say what is wrong with it."""
+    """Return the header and the arrays of a file, or raise an error that says what is wrong with it."""
     from safetensors import SafetensorError, safe_open
 
     if not source.is_file():
@@ -144,13 +144,13 @@ def _read(source: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, ValueError, OSError) as error:
         raise ValueError(
-            f"load: {source} is no file of metaprior, or is not complete ({error}); get another copy."
+            f"load: {source} is not a metaprior file, or is incomplete ({error}); get another copy."
         ) from error
     version = _format(header)
     if not version or "content" not in header:
-        raise ValueError(f"load: {source} is a safetensors file, but not one of metaprior.")
+        raise ValueError(f"load: {source} is a safetensors file, but metaprior did not write it.")
     if version > FORMAT:
-        raise ValueError(f"load: {source} has format {version}, this version reads up to {FORMAT}; update metaprior.")
+        raise ValueError(f"load: {source} has format {version}; this version reads up to {FORMAT}; update metaprior.")
     return header, arrays
 
 

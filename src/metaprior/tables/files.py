@@ -31,9 +31,9 @@ class CSVForm(NamedTuple):
     Parameters
     ----------
     separator : str or None
-        What separates the fields. None is a tab for .tsv and .tab files, and a comma otherwise.
+        What separates the fields. None means a tab for .tsv and .tab files, and a comma otherwise.
     decimal : str
-        What stands before the decimals of a number.
+        The decimal separator of numbers.
     encoding : str
         The encoding of the text.
     missing : tuple of str

@@ -52,7 +52,7 @@ class TableModel:
         """Do nothing: there is no state beyond the parameters."""
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the estimator and the schema to one file, as `save` of an estimator does."""
+        """Write the estimator and the schema to one file."""
         save(self, path, overwrite=overwrite)
 
     def predict_distribution(self, frame: "pd.DataFrame", *, allow_unseen: bool = False) -> "Predictive":
@@ -90,13 +90,13 @@ class TableModel:
         absent = [name for name in keep if name not in frame.columns]
         if absent:
             hint = nearest(absent[0], list(frame.columns))
-            raise TableError(f"the table has no column {absent[0]!r} to carry over{hint}.", column=absent[0])
+            raise TableError(f"the table has no column {absent[0]!r} to copy{hint}.", column=absent[0])
         self._tell_of_extra(frame, keep)
         predicted = self.predict_distribution(frame, allow_unseen=allow_unseen)
         found = self._classes(predicted) if predicted.is_classification else _numbers(predicted, intervals)
         clash = [name for name in keep if name in found]
         if clash:
-            raise TableError(f"column {clash[0]!r} cannot be carried over: the predictions have a column of that name.")
+            raise TableError(f"column {clash[0]!r} cannot be copied: the predictions have a column of that name.")
         return pandas().DataFrame({**{name: frame[name].to_numpy() for name in keep}, **found})
 
     def _classes(self, predicted: "Predictive") -> dict[str, np.ndarray]:

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REGRESSION, CLASSIFICATION = TASKS = ("regression", "classification")
-#: Whole numbers are classes if there are at most this many, each with at least this many rows on average; two always
-#: are.
+#: Whole numbers are classes if there are two of them, or at most this many with this many rows each on average.
 MOST_NUMBERS, ROWS_A_NUMBER = 10, 10
 #: A column with more different texts than this is not a column of classes.
 MOST_CLASSES = 100

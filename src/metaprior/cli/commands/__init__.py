@@ -1,1 +1,1 @@
-"""The commands, one per file: a new file is a new command."""
+"""The commands, one per file. A new file adds a command."""

@@ -1,4 +1,4 @@
-"""`metaprior evaluate`: what a model's predictions are worth on a table with known targets."""
+"""`metaprior evaluate`: score a model's predictions on a table with known targets."""
 
 import argparse
 
@@ -10,25 +10,25 @@ EXAMPLES = """\
   metaprior evaluate model.metaprior test.csv
   metaprior evaluate model.metaprior test.parquet --json
 """
-#: What every score says.
+#: What every score means.
 MEANINGS = {
-    "rmse": "root mean squared error of the mean, in units of the target; small is good",
-    "nll": "mean of -log p(target), in nats; small is good",
-    "crps": "continuous ranked probability score, in units of the target; small is good",
-    "calibration_error": "mean gap between said and seen frequencies; 0 is good",
+    "rmse": "root mean squared error of the mean, in units of the target; smaller is better",
+    "nll": "mean of -log p(target), in nats; smaller is better",
+    "crps": "continuous ranked probability score, in units of the target; smaller is better",
+    "calibration_error": "mean gap between predicted and observed frequencies; 0 is best",
     "coverage_50": "share of targets inside the 50 % interval",
     "coverage_90": "share of targets inside the 90 % interval",
     "coverage_95": "share of targets inside the 95 % interval",
     "accuracy": "share of rows whose most probable class is right",
-    "brier": "squared error of the probabilities; small is good",
-    "entropy": "mean entropy of the probabilities, in nats; near the nll is good",
+    "brier": "squared error of the probabilities; smaller is better",
+    "entropy": "mean entropy of the probabilities, in nats; it should be near the nll",
 }
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_model(parser)
-    add_table(parser, "table", "a table with the columns of the training table, the target among them")
+    add_table(parser, "table", "a table with the columns of the training table, including the target")
     add_unseen(parser)
 
 

@@ -1,4 +1,4 @@
-"""`metaprior fit`: a table in, a model out."""
+"""`metaprior fit`: fit a model to a table and write it to a file."""
 
 import argparse
 import time
@@ -24,7 +24,7 @@ EXAMPLES = """\
   metaprior fit sales.csv --target units --date day:%d.%m.%Y --input-kernel "periodic(period=7)@day + rbf" --out m.mp
   metaprior fit data.csv --separator ";" --decimal , --encoding cp1252 --impute median --target y --out model.metaprior
 """
-#: Packages whose versions a model remembers.
+#: Packages whose versions are saved with the model.
 REMEMBERED = ("jax", "numpy", "pandas")
 
 
@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint",
         metavar="DIR",
-        help="keep the run in this folder; where it was stopped or killed, the same command goes on",
+        help="save the run to this folder as it goes; if it is stopped or killed, the same command resumes it",
     )
     add_table(parser, "table", "the training table")
     group = parser.add_argument_group("the columns")
@@ -43,25 +43,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--task",
         choices=("regression", "classification"),
         help="default: classification if the target is text, true or false, two whole numbers, or at most 10 whole "
-        "numbers with 10 rows each; else regression",
+        "numbers with 10 rows each on average; else regression",
     )
     for name, what in (
         ("ignore", "a column to leave out"),
-        ("categorical", "a column of categories, whatever it holds"),
+        ("categorical", "a column to treat as categories, whatever it contains"),
     ):
-        group.add_argument(f"--{name}", action="append", default=[], metavar="COLUMN", help=f"{what} (repeat for more)")
+        group.add_argument(f"--{name}", action="append", default=[], metavar="COLUMN", help=f"{what} (repeatable)")
     group.add_argument(
         "--date",
         action="append",
         default=[],
         metavar="COLUMN[:FORMAT]",
-        help="a column of dates (repeat for more), with the form they are written in, as %%d.%%m.%%Y; default: "
-        "2024-01-31 or 2024-01-31T12:30. A date becomes days since the first",
+        help="a column of dates (repeatable), with their format, such as %%d.%%m.%%Y; default: 2024-01-31 or "
+        "2024-01-31T12:30. Dates become days since the first one",
     )
     group.add_argument(
         "--impute",
         choices=("mean", "median", "most-frequent"),
-        help="fill missing values (categories always by the most frequent), here and in later tables; default: refuse",
+        help="fill missing values in all tables (in categories, with the most frequent one); default: an error",
     )
     add_estimator(parser)
 
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> Result:
 
 
 def _table(args: argparse.Namespace) -> "tuple[pd.DataFrame, Schema]":
-    """Return the training table and what its columns are."""
+    """Return the training table and its schema."""
     from metaprior.tables import learned_schema, read_table
 
     form = csv_form(args)
@@ -102,7 +102,7 @@ def _table(args: argparse.Namespace) -> "tuple[pd.DataFrame, Schema]":
 
 
 def _date(text: str, columns: list[str]) -> tuple[str, str | None]:
-    """Return the column and the form of COLUMN:FORMAT; a column may have a colon in its name."""
+    """Return the column and the format of COLUMN:FORMAT. The name of a column may contain a colon."""
     if text in columns:
         return text, None
     name, _, form = text.partition(":")

@@ -1,4 +1,4 @@
-"""`metaprior info`: what is in a model's file."""
+"""`metaprior info`: describe the content of a model's file."""
 
 import argparse
 from typing import Any
@@ -41,7 +41,7 @@ def _of_estimator(model: Any, data: dict[str, Any]) -> Result:
 
 
 def _changed(estimator: Any) -> dict[str, str]:
-    """Return the parameters that are not as usual."""
+    """Return the parameters that differ from their defaults."""
     usual = type(estimator)().get_params(deep=False)
     own = estimator.get_params(deep=False)
     return {k: " ".join(repr(v).split()) for k, v in own.items() if repr(v) != repr(usual[k])}
@@ -49,7 +49,7 @@ def _changed(estimator: Any) -> dict[str, str]:
 
 def _parameters(data: dict[str, Any]) -> str:
     rows = list(data["parameters"].items())
-    return f"parameters that are not as usual:\n{aligned(rows)}" if rows else "all parameters are as usual"
+    return f"parameters that differ from the defaults:\n{aligned(rows)}" if rows else "all parameters are defaults"
 
 
 def _text(data: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""`metaprior predict`: a model and a table in, a table of predictions out."""
+"""`metaprior predict`: write a model's predictions for the rows of a table."""
 
 import argparse
 
@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_table(parser, "table", "the rows to predict, with the columns of the training table in any order")
     add_output(
         parser,
-        "where the predictions are written: .parquet and .pq are Parquet, other names CSV; default: CSV on stdout",
+        "where the predictions are written, as Parquet for .parquet and .pq, else as CSV; default: CSV on stdout",
         required=False,
     )
     parser.add_argument(
@@ -27,11 +27,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_level,
         action="append",
         metavar="LEVEL",
-        help="regression: the ends of the central interval that holds y with this probability (repeat for more); "
+        help="for regression, add the ends of the central interval that contains y with this probability (repeatable); "
         "default: 0.95",
     )
     parser.add_argument(
-        "--id", action="append", default=[], metavar="COLUMN", help="carry this column over (repeat for more)"
+        "--id", action="append", default=[], metavar="COLUMN", help="copy this column to the predictions (repeatable)"
     )
     add_unseen(parser)
 
@@ -65,5 +65,5 @@ def _level(text: str) -> float:
     except ValueError:
         level = 0.0
     if not 0 < level < 1:
-        raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, as 0.9; got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, such as 0.9; got {text!r}")
     return level

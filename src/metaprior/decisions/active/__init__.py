@@ -1,4 +1,4 @@
-"""Active learning: which rows of a pool to have answered next, and the loop that asks for them."""
+"""Active learning: choose which rows of a pool to label next, and the loop that asks for them."""
 
 from metaprior.decisions.active.acquisition import choose, entropy, mutual_information, variance
 from metaprior.decisions.active.batch import Choice, greedy_classes, greedy_covariance

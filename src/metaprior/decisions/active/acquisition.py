@@ -38,7 +38,7 @@ def variance(predictive: PredictiveDistribution) -> np.ndarray:
 
 
 def mutual_information(predictive: PredictiveDistribution) -> np.ndarray:
-    """Return I[y; f | x] in nats (BALD): how much an answer would say about the function."""
+    """Return I[y; f | x] in nats (BALD): how much an answer would tell about the function."""
     return with_draws(predictive, "mutual_information").mutual_information
 
 
@@ -67,16 +67,16 @@ def choose(
         chooses the rows with the largest numbers, and the first of equal ones. "joint_information" chooses rows that
         are most informative together, by `greedy_covariance` or `greedy_classes`. "random" chooses rows at random.
     predictive : Predictive
-        What an estimator says of the rows to choose from.
+        The prediction of an estimator at the rows to choose from.
     n_queries : int
-        How many rows; all of them where there are fewer.
+        How many rows to choose. If there are fewer, all are chosen.
     rng : numpy.random.Generator
-        For what is random.
+        Used by "random", and by "joint_information" for classes.
 
     Returns
     -------
     Choice
-        The rows, best first, and the numbers of them (NaN for random ones).
+        The rows, best first, and their numbers (NaN for random rows).
     """
     if acquisition == "random":
         return random_choice(len(predictive.mean), n_queries, rng)
@@ -97,17 +97,17 @@ def choose(
 
 
 def random_choice(n_rows: int, n_queries: int, rng: np.random.Generator) -> Choice:
-    """Return rows chosen alike; nothing is known of them."""
+    """Choose rows uniformly at random. Their values are NaN."""
     rows = rng.permutation(n_rows)[:n_queries]
     return Choice(rows, np.full(len(rows), np.nan))
 
 
 def check_acquisition(acquisition: object, has_draws: bool = True) -> None:
-    """Raise unless it is a function or the name of an acquisition, and one that can be had."""
+    """Raise an error unless it is a function, or the name of an acquisition that the estimator supports."""
     if not has_draws and acquisition in NEED_DRAWS:
         raise ValueError(
-            f"acquisition: {acquisition!r} needs function draws, which estimators of this library have; with another "
-            "take 'entropy', 'variance' or 'random'."
+            f"acquisition: {acquisition!r} needs function draws, which only estimators of this library have; use "
+            "'entropy', 'variance' or 'random'."
         )
     if not (callable(acquisition) or (isinstance(acquisition, str) and acquisition in NAMES)):
         raise ValueError(f"acquisition: expected one of {NAMES}, or a function of a Predictive; got {acquisition!r}.")

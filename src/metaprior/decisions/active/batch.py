@@ -1,9 +1,9 @@
-"""Batches: several rows chosen together, so that the second does not ask what the first has answered.
+"""Batches: rows that are informative together, so that the second does not ask what the first answers.
 
-Both rules add one row after another, always the one whose answer tells most of the function given the answers to the
-rows before it, I(y_i; f | y_1, ..., y_b). The sum of these gains is I(y_1, ..., y_b; f), the joint information of the
-batch. It is submodular, so that the greedy batch has at least 1 - 1/e of what the best batch has. What rows share is
-known from the function draws.
+Both rules add one row at a time: the one whose answer tells most about the function given the answers to the rows
+before it, I(y_i; f | y_1, ..., y_b). The sum of these gains is I(y_1, ..., y_b; f), the joint information of the batch.
+It is submodular, so the greedy batch has at least 1 - 1/e of the information of the best batch. The function draws show
+what rows have in common.
 """
 
 from collections.abc import Callable
@@ -17,30 +17,30 @@ from metaprior.io.renamed import LOOP_PARAMETERS
 from metaprior.predictive import Predictive, PredictiveDistribution
 from metaprior.predictive.draws import CHUNK_ROWS
 
-#: Most sets of answers to a batch of classes that are followed: all of them up to here, a sample beyond.
+#: The most sets of answers to a batch of classes that are considered: all up to this number, a sample beyond.
 N_CONFIGURATIONS = 1024
 
 State = TypeVar("State")
 
 
 class Choice(NamedTuple):
-    """Rows in the order in which they were chosen, and what the acquisition said of each."""
+    """Rows in the order in which they were chosen, and the acquisition value of each."""
 
     rows: np.ndarray
     values: np.ndarray
 
 
 def with_draws(predictive: PredictiveDistribution, name: str) -> Predictive:
-    """Return the distribution where it mixes function draws; an error where none tell what is not known."""
+    """Return the distribution, or raise an error if it does not have at least two function draws."""
     if not isinstance(predictive, Predictive):
         raise TypeError(
             f"{name}: expected a distribution with function draws, as the estimators of this library predict; got "
-            f"{type(predictive).__name__}: take 'entropy' or 'variance'."
+            f"{type(predictive).__name__}: use 'entropy' or 'variance'."
         )
     if predictive.num_draws < 2:
         raise ValueError(
-            f"{name}: expected at least 2 function draws; got {predictive.num_draws}: a model of point weights does "
-            "not say what it does not know."
+            f"{name}: expected at least 2 function draws; got {predictive.num_draws}: a model with point weights has "
+            "no epistemic uncertainty; use another estimator."
         )
     return predictive
 
@@ -48,7 +48,7 @@ def with_draws(predictive: PredictiveDistribution, name: str) -> Predictive:
 def _greedy(
     n_queries: int, state: State, gains: Callable[[State], np.ndarray], observed: Callable[[State, int], State]
 ) -> Choice:
-    """Choose one row after another by its gain in the state that the rows before it have led to."""
+    """Choose one row at a time, by its gain given the rows before it."""
     rows: list[int] = []
     values: list[float] = []
     for _ in range(n_queries):
@@ -67,17 +67,17 @@ def _greedy(
 
 @accepts_old_keywords(LOOP_PARAMETERS)
 def greedy_covariance(predictive: PredictiveDistribution, n_queries: int) -> Choice:
-    """Choose rows by the covariance of the function between them: for regression.
+    """Choose rows by the covariance of the function between them, for regression.
 
-    The function's values are taken as jointly Gaussian, with correlations from the draws and with the variances of
-    the distribution, its noise as Gaussian: I(y_i; f | y_B) = log(1 + v_i / noise_i^2) / 2, where v_i is the variance
-    that is left of f_i given noisy answers at B. Where the noise is the same everywhere, that is the row with the
-    largest variance left. Outputs count as independent; their gains add up. Cost: draws x rows for every query.
+    The function's values are treated as jointly Gaussian, with the correlations of the draws and the variances of the
+    distribution, and the noise as Gaussian: I(y_i; f | y_B) = log(1 + v_i / noise_i^2) / 2, where v_i is the variance
+    of f_i that is left given noisy answers at B. If the noise is the same everywhere, the row with the largest variance
+    left is chosen. Outputs are treated as independent, and their gains are added. Cost: draws x rows for every query.
 
     Parameters
     ----------
     predictive : Predictive
-        What a regressor says of the rows to choose from.
+        The prediction of a regressor at the rows to choose from.
     n_queries : int
         How many rows to choose.
 
@@ -99,7 +99,7 @@ def greedy_covariance(predictive: PredictiveDistribution, n_queries: int) -> Cho
 
 
 def _root(predictive: Predictive) -> np.ndarray:
-    """Return R [S, N, K] of the covariance R'R: the draws' correlations, the distribution's own variances."""
+    """Return R [S, N, K], where R'R has the correlations of the draws and the variances of the distribution."""
     draws = predictive.draws()
     draws = draws.reshape(*draws.shape[:2], -1)
     centred = draws - np.mean(draws, axis=0)
@@ -132,23 +132,23 @@ def greedy_classes(
     *,
     n_configurations: int = N_CONFIGURATIONS,
 ) -> Choice:
-    """Choose rows by the joint information of their classes: for classification (BatchBALD).
+    """Choose rows by the joint information of their classes, for classification (BatchBALD).
 
-    I(y_i; f | y_B) is a mean over the sets of answers to the rows B already chosen: over all of them while they are at
-    most `n_configurations`, beyond that over as many drawn from their joint distribution. A set of answers is known
-    by the posterior that it gives the draws, so that nothing underflows.
+    I(y_i; f | y_B) is a mean over the sets of answers to the rows B that are already chosen: over all sets if there are
+    at most `n_configurations`, and over that many sets drawn from their joint distribution if there are more. A set of
+    answers is represented by the posterior that it gives the draws, so nothing underflows.
     Cost: draws x configurations x rows x classes for every query.
 
     Parameters
     ----------
     predictive : Predictive
-        What a classifier says of the rows to choose from.
+        The prediction of a classifier at the rows to choose from.
     n_queries : int
         How many rows to choose.
     rng : numpy.random.Generator
-        Draws the sets of answers where there are too many.
+        Draws sets of answers if there are too many.
     n_configurations : int
-        Most sets of answers that are followed.
+        The most sets of answers that are considered.
 
     Returns
     -------
@@ -171,8 +171,8 @@ def greedy_classes(
 def _information(posterior: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Return sum_m weight_m I(y_n; f | answers m) for every row n, a chunk of rows at a time.
 
-    Every term is H of the draws' mixture less the mean H of the draws, both under the posterior of the same answers:
-    it is not negative, and the error of drawn answers is small where there is little left to tell.
+    Every term is the entropy of the draws' mixture less the mean entropy of the draws, both under the posterior of the
+    same answers. So it is not negative, and the error from drawn answers is small where little is left to learn.
     """
     parts = []
     for start in range(0, p.shape[1], CHUNK_ROWS):
@@ -186,14 +186,14 @@ def _information(posterior: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np
 def _answered(
     posterior: np.ndarray, weight: np.ndarray, p: np.ndarray, rng: np.random.Generator, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return posteriors and probabilities of the sets of answers that have one answer more, p [S, C] its classes."""
+    """Extend the sets of answers by one row with class probabilities p [S, C]; return their posteriors and weights."""
     q = posterior.T @ p  # [M, C]: P(class | answers)
     joint = weight[:, None] * q
     if joint.size <= most:
         before, label = np.nonzero(joint > 0)
         weight = joint[before, label]
     else:
-        # one point in each of `most` equal parts of [0, 1): every set of answers is drawn as often as it is probable
+        # stratified: one point in each of `most` equal parts of [0, 1), and every set in proportion to its probability
         points = (np.arange(most) + rng.uniform(size=most)) / most * np.sum(joint)
         drawn = np.minimum(np.searchsorted(np.cumsum(joint), points, side="right"), np.flatnonzero(joint)[-1])
         before, label = np.unravel_index(drawn, joint.shape)

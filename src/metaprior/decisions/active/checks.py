@@ -1,4 +1,4 @@
-"""Checks of what a loop is given and told."""
+"""Checks of the arguments of a pool loop."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ def checked_targets(name: str, y: Any, *, classes: bool) -> np.ndarray:
 
 
 def checked_pair(name: str, pair: Any, n_columns: int, *, classes: bool) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return inputs with so many columns and a target for each, or None where there are none."""
+    """Return inputs with `n_columns` columns and their targets, or None if there are none."""
     if pair is None:
         return None
     expect(name, pair, "a tuple (X, y)", isinstance(pair, tuple) and len(pair) == 2)
@@ -33,14 +33,14 @@ def checked_pair(name: str, pair: Any, n_columns: int, *, classes: bool) -> tupl
     targets = checked_targets(name, pair[1], classes=classes)
     if inputs.shape[1] != n_columns or len(targets) != len(inputs):
         raise ValueError(
-            f"{name}: expected (X, y) with {n_columns} columns, as the pool has, and one target per row; got shapes "
+            f"{name}: expected (X, y) with {n_columns} columns, like the pool, and one target per row; got shapes "
             f"{inputs.shape} and {targets.shape}."
         )
     return inputs, targets
 
 
 def checked_rows(call: str, rows: Any, free: np.ndarray) -> list[int]:
-    """Return rows of the pool, each once, that are neither answered nor skipped."""
+    """Return rows of the pool, or raise an error if any is repeated, unknown, answered or skipped."""
     found = np.atleast_1d(np.asarray(rows))
     if not found.size:
         raise ValueError(f"{call}: no question is pending; ask first, or give rows.")
@@ -54,7 +54,7 @@ def checked_rows(call: str, rows: Any, free: np.ndarray) -> list[int]:
 
 
 def checked_oracle(oracle: Any, n_rows: int) -> Callable[[np.ndarray, np.ndarray], Any]:
-    """Return the answers as a function of rows and their inputs."""
+    """Return the oracle as a function of rows and their inputs."""
     if callable(oracle):
         return lambda rows, X: oracle(X)
     targets = np.asarray(oracle)

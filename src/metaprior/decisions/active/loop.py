@@ -1,4 +1,4 @@
-"""Pool-based active learning: ask for the labels of some rows of a pool, be told, refit, ask again.
+"""Pool-based active learning: ask for the targets of some rows of a pool, refit with the answers, and ask again.
 
 The random numbers of the n-th question depend only on the seed and on n.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Question(NamedTuple):
-    """Rows of the pool to have answered, their inputs, and what the acquisition says of each (NaN: at random)."""
+    """Rows of the pool to label, their inputs, and their acquisition values (NaN for random rows)."""
 
     rows: np.ndarray
     X: np.ndarray
@@ -120,9 +120,9 @@ class PoolLoop(Loop[QueryLog]):
     # --- questions and answers ----------------------------------------------------
 
     def ask(self) -> Question:
-        """Return the rows to have answered next; until they are, the same ones every time.
+        """Return the rows to label next. Until they are told or skipped, the same rows are returned.
 
-        Fits the model to all answers so far. Before the first fit the rows are random ones.
+        Fits the model to all answers so far. Before the first fit, rows are chosen at random.
         """
         if not self._state.pending:
             free = self._state.free(len(self.X))
@@ -133,15 +133,15 @@ class PoolLoop(Loop[QueryLog]):
         return self.pending
 
     def tell(self, y: Any, rows: Any = None) -> None:
-        """Take answers.
+        """Add answers.
 
         Parameters
         ----------
         y : array-like of shape (n,) or (n, n_targets), or a number
             Targets, or class labels.
         rows : array-like of int, default=None
-            The rows of the pool that they answer, of the pending question or others; None: the pending question, in
-            its order. What is left of the question stays pending.
+            The rows of the pool that the answers belong to, pending or not. None means the rows of the pending
+            question, in the same order. Rows of the question without an answer stay pending.
         """
         targets = checked_targets("tell: y", y, classes=self._model.classifies)
         answered = self._rows_meant("tell", rows)
@@ -155,19 +155,19 @@ class PoolLoop(Loop[QueryLog]):
         self._commit(self._state.with_answers(answered, targets))
 
     def skip(self, rows: Any = None) -> None:
-        """Never ask for rows that cannot be answered; None: those of the pending question."""
+        """Never ask again for rows that cannot be answered. None means those of the pending question."""
         self._commit(self._state.with_skipped(self._rows_meant("skip", rows)))
 
     @accepts_old_keywords(LOOP_PARAMETERS)
     def run(self, source: Any, n_observations: int, *, verbose: bool = False) -> Self:
-        """Ask and tell until so many rows of the pool are answered, or none is left; then fit once more.
+        """Ask and tell until `n_observations` rows of the pool are answered or none is left, then fit once more.
 
         Parameters
         ----------
         source : array-like or callable
             The targets of all rows of the pool, or a function from inputs to targets.
         n_observations : int
-            Rows of the pool to have answered in all; a last question of several rows is answered whole.
+            The total number of answered rows. A last question of several rows is answered completely.
         verbose : bool, default=False
             Show a progress bar on stderr.
 
@@ -190,11 +190,11 @@ class PoolLoop(Loop[QueryLog]):
         question = self.ask()
         self.tell(source(question.rows, question.X))
 
-    # --- what came of it ----------------------------------------------------------
+    # --- results ------------------------------------------------------------------
 
     @property
     def pending(self) -> Question:
-        """The question that is not answered yet; it has no rows where there is none."""
+        """The question that is not answered yet. It has no rows if nothing is pending."""
         rows = np.array(self._state.pending, int)
         return Question(rows, self.X[rows], np.array(self._state.pending_values, float))
 
@@ -205,7 +205,7 @@ class PoolLoop(Loop[QueryLog]):
 
     @property
     def n_observed(self) -> int:
-        """How many rows of the pool are answered."""
+        """The number of rows of the pool that are answered."""
         return len(self._state.rows)
 
     @property
@@ -221,13 +221,13 @@ class PoolLoop(Loop[QueryLog]):
 
     @property
     def history(self) -> "pd.DataFrame":
-        """One row per answer: what was asked, and how good the first fit was that saw the answer; needs pandas.
+        """One row per answer, with the scores of the first fit that used the answer; needs pandas.
 
-        The columns are the number of the `observation`, its `row` of the pool and its `acquisition` value (missing
-        where it was asked for at random), and of the fit the `n_rows` it saw, with `test` its `rmse` (or `accuracy`)
-        and `nll` there (infinite where the test has a class that was not yet answered), the `seconds` it took, and
-        whether it was `fresh`. They are missing where there is no such fit yet. Observation 0 is the fit to `labelled`
-        alone, if there was one.
+        The columns of an answer are the number of the `observation`, its `row` of the pool and its `acquisition` value
+        (missing for random rows). The columns of the fit are the `n_rows` that it used, the `seconds` it took, whether
+        it was `fresh` and, if there is a `test`, its `rmse` (or `accuracy`) and `nll` there. The `nll` is infinite if
+        the test has a class that no answer had yet. The columns are missing if there is no such fit yet. Observation 0
+        is the fit to `labelled` alone, if there was one.
         """
         return super().history.astype({"row": "Int64", "n_rows": "Int64", "fresh": "boolean"})
 
@@ -238,7 +238,7 @@ class PoolLoop(Loop[QueryLog]):
     # --- fits and choices -----------------------------------------------------------
 
     def _chosen(self, free: np.ndarray) -> tuple[QueryLog, Choice]:
-        """Return the log with the fit that was needed, and which of the free rows to ask for."""
+        """Return the log, with a new fit if one was needed, and which of the free rows to ask for."""
         rng = np.random.default_rng([self.random_state, self._state.n_asked])
         missing = self._n_missing()
         if missing:
@@ -250,7 +250,7 @@ class PoolLoop(Loop[QueryLog]):
         return log, choose(self.acquisition, self._model.predictive(self.X[free]), self.n_queries, rng)
 
     def _with_fit(self) -> QueryLog:
-        """Fit to all answers unless that is done; return the log that knows of the fit."""
+        """Fit to all answers unless that is done, and return the log with the fit."""
         X, y = self._known()
         assert y is not None
         self._model.fit(X, y, self._fit_seed(len(X)))
@@ -270,11 +270,11 @@ class PoolLoop(Loop[QueryLog]):
         return np.concatenate([x for x, _ in parts]), np.concatenate([y for _, y in parts])
 
     def _rows_meant(self, call: str, rows: Any) -> list[int]:
-        """Return the rows that a call speaks of: those it names, or those of the pending question."""
+        """Return the given rows, or those of the pending question if none are given."""
         return checked_rows(call, self.pending.rows if rows is None else rows, self._state.free(len(self.X)))
 
     def _n_missing(self) -> int:
-        """Return how many more answers a first fit needs: `n_initial` of them, of two classes at least."""
+        """Return how many more answers a first fit needs. It needs `n_initial`, and a classifier two classes."""
         y = self._known()[1]
         if y is None or len(y) < self.n_initial:
             return self.n_initial - (0 if y is None else len(y))
@@ -308,20 +308,20 @@ class PoolLoop(Loop[QueryLog]):
     def load(
         cls, path: str | os.PathLike[str], estimator: Any = None, *, acquisition: str | Acquisition | None = None
     ) -> Self:
-        """Return the loop of a file; it goes on where the saved one was, and saves to that file.
+        """Load a loop from its file. It continues where it stopped, and saves to the same file.
 
         Parameters
         ----------
         path : str or path
-            A file that a loop has written. It may come from a stranger: reading runs no code of the file's.
+            A file that a loop has written. Files from untrusted sources are safe to load: no code in them is run.
         estimator : estimator, default=None
-            The loop's estimator, where it is not of this library: such a one is not in the file.
+            The loop's estimator, needed if it is from another library, because files do not contain those.
         acquisition : str or callable, default=None
-            What to choose by from the next question on; needed where it was a function.
+            The acquisition from the next question on, needed if it was a function. None keeps the saved one.
         """
         content = cls._content(path)
         saved = content["settings"]["acquisition"]
         if saved is None and acquisition is None:
-            raise ValueError("PoolLoop.load: the loop chose by a function; give it again, as acquisition=...")
+            raise ValueError("PoolLoop.load: the acquisition was a function, not in the file; pass acquisition=...")
         settings = {**content["settings"], "acquisition": saved if acquisition is None else acquisition}
         return cls._continued({**content, "settings": settings}, path, estimator)

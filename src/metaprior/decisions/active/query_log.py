@@ -1,6 +1,6 @@
-"""The query log of a pool: which rows were asked for, what was answered, and how good the fits between were.
+"""The query log of a pool: which rows were asked for, what was answered, and how good the fits were.
 
-A log is never changed: every method returns a new one, so that a call that is refused leaves the loop as it was.
+A log is never changed. Every method returns a new one, so a call that raises an error leaves the loop as it was.
 """
 
 from collections.abc import Sequence
@@ -12,20 +12,20 @@ import numpy as np
 
 @dataclass(frozen=True)
 class QueryLog:
-    """Rows of a pool by what became of them; pending rows have been asked for and not answered.
+    """The answered, skipped and pending rows of a pool.
 
     Parameters
     ----------
     rows, values, targets :
-        The answered rows in the order of their answers, what the acquisition said of each, and their targets.
+        The answered rows in the order of their answers, with their acquisition values and targets.
     skipped :
         Rows that are never asked for.
     pending, pending_values :
-        The rows of the open question, and what the acquisition said of each.
+        The rows that have been asked for and not answered, with their acquisition values.
     n_asked :
-        How many questions there were.
+        The number of questions so far.
     fits :
-        What is known of every fit: `n_rows`, `fresh`, `seconds` and its scores.
+        A record of every fit: `n_rows`, `fresh`, `seconds` and its scores.
     """
 
     rows: tuple[int, ...] = ()
@@ -47,7 +47,7 @@ class QueryLog:
         return replace(self, pending=question[0], pending_values=question[1], n_asked=self.n_asked + 1)
 
     def with_answers(self, rows: Sequence[int], targets: np.ndarray) -> "QueryLog":
-        """Return the log after answers; rows that nobody asked for have no value."""
+        """Return the log after answers. The value of rows that were not asked for is NaN."""
         values = dict(zip(self.pending, self.pending_values, strict=True))
         return replace(
             self._without_pending(rows),
@@ -57,7 +57,7 @@ class QueryLog:
         )
 
     def with_skipped(self, rows: Sequence[int]) -> "QueryLog":
-        """Return the log that never asks for these rows."""
+        """Return the log after rows were skipped."""
         return replace(self._without_pending(rows), skipped=(*self.skipped, *rows))
 
     def _without_pending(self, rows: Sequence[int]) -> "QueryLog":
@@ -65,15 +65,15 @@ class QueryLog:
         return replace(self, pending=tuple(row for row, _ in left), pending_values=tuple(value for _, value in left))
 
     def has_fit(self, n_rows: int) -> bool:
-        """Return whether a fit to so many rows, or more, is known."""
+        """Return whether there is a fit to at least `n_rows` rows."""
         return bool(self.fits) and self.fits[-1]["n_rows"] >= n_rows
 
     def with_fit(self, record: dict[str, Any]) -> "QueryLog":
-        """Return the log that knows of a fit."""
+        """Return the log after a fit."""
         return replace(self, fits=(*self.fits, record))
 
     def columns(self, n_before: int, score_names: Sequence[str]) -> dict[str, list[Any]]:
-        """Return a line per answer, with the first fit that saw it; `n_before` rows of every fit were no answers."""
+        """Return one line per answer, with the first fit that used it. `n_before` rows of every fit are not answers."""
         nothing = {"n_rows": None, **dict.fromkeys(score_names, np.nan), "seconds": np.nan, "fresh": None}
         found: dict[str, list[Any]] = {name: [] for name in ("observation", "row", "acquisition", *nothing)}
         for observation, (row, value) in enumerate([(None, np.nan), *zip(self.rows, self.values, strict=True)]):

@@ -1,4 +1,4 @@
-"""Contextual bandits: choose an arm for every context, be told its reward, and lose little while learning."""
+"""Contextual bandits: choose an arm for every context, learn from its reward, and lose little while learning."""
 
 from metaprior.decisions.bandit.environment import Environment
 from metaprior.decisions.bandit.loop import Bandit, PendingRounds, default_reward_model

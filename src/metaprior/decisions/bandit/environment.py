@@ -1,4 +1,4 @@
-"""An environment: what the rounds of a bandit bring, where the truth is known, as in a simulation."""
+"""An environment: a simulation of the rounds of a bandit, in which the expected rewards are known."""
 
 from typing import Protocol
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Environment(Protocol):
-    """What rounds bring. Everything is a function of the round's number, so that all policies meet the same."""
+    """A simulation of rounds. Everything is a function of the round's number, so all policies meet the same rounds."""
 
     def contexts(self, rounds: np.ndarray) -> np.ndarray:
         """Return the contexts, [n, n_features]."""
@@ -15,4 +15,4 @@ class Environment(Protocol):
         """Return the expected reward of every arm, [n, n_arms]."""
 
     def rewards(self, rounds: np.ndarray, arms: np.ndarray) -> np.ndarray:
-        """Return the rewards of chosen arms, [n]."""
+        """Return the rewards of the chosen arms, [n]."""

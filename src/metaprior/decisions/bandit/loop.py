@@ -1,8 +1,8 @@
-"""The bandit: ask for an arm at a context, be told its reward, go on.
+"""The bandit: ask for an arm given a context, tell its reward, and repeat.
 
-The model of rewards is one regressor on the context and the one-hot arm: arms share what they have in common, and one
-draw of it decides all arms at a context. It is fitted every `refit_every` rounds, afresh when they have doubled and
-warm in between (`metaprior.decisions.warm_start`); before the first fit arms are chosen at random.
+The reward model is one regressor on the context and the one-hot arm. So arms share what they have in common, and one
+draw scores all arms of a context. It is refitted every `refit_every` rounds, afresh when the rounds have doubled and
+warm in between (`metaprior.decisions.warm_start`). Before the first fit, arms are chosen at random.
 """
 
 import os
@@ -25,28 +25,28 @@ from metaprior.io.renamed import LOOP_PARAMETERS
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The usual model: hidden units, steps of fresh fits and of those that go on, rows and draws of a step.
+#: The default model: hidden units, steps of a fresh fit and of a warm one, and rows and draws per step.
 HIDDEN, FIRST_ITER, WARM_ITER, BATCH_SIZE, N_TRAIN_DRAWS = (20,), 300, 100, 128, 2
-#: The lengthscale on one-hot arms, which lie sqrt(2) apart: what is learned of an arm says little of another.
+#: The lengthscale on one-hot arms. They lie sqrt(2) apart, so one arm tells little about another.
 ARM_LENGTHSCALE = 0.5
-#: How wide drawn functions are taken: of 1, 0.5, 0.25 and 0.1 the best on tables that no report scores.
+#: The default `spread`: the best of 1, 0.5, 0.25 and 0.1 on tables that no report uses.
 SPREAD = 0.5
-#: Contexts whose distances are looked at.
+#: The most contexts that the median distance is computed from.
 MAX_ROWS = 200
 
 
 @accepts_old_keywords(LOOP_PARAMETERS)
 def default_reward_model(contexts: np.ndarray, n_arms: int) -> MetaGPRegressor:
-    """Return the usual model of rewards: like contexts give like rewards, arm by arm.
+    """Return the default reward model: similar contexts give similar rewards, for every arm.
 
-    MetaGP-local, whose input kernel is an RBF on the context times a short one on the arm. The lengthscale on the
-    context starts at the median distance of the given contexts: in many dimensions nothing is near, and a kernel of one
-    standard deviation would see no likeness at all.
+    It is MetaGP-local, with an RBF input kernel on the context times a short one on the arm. The lengthscale on the
+    context starts at the median distance between the given contexts. In many dimensions all contexts are far apart, and
+    with a lengthscale of one standard deviation none would be similar.
 
     Parameters
     ----------
     contexts : ndarray of shape (n, n_features)
-        Contexts as they come.
+        Examples of contexts.
     n_arms : int
     """
     n_features = contexts.shape[1]
@@ -63,7 +63,7 @@ def default_reward_model(contexts: np.ndarray, n_arms: int) -> MetaGPRegressor:
 
 
 class PendingRounds(NamedTuple):
-    """Rounds that wait for their rewards: their contexts and the arms that were chosen."""
+    """The contexts and the chosen arms of rounds whose rewards have not been told yet."""
 
     contexts: np.ndarray
     arms: np.ndarray
@@ -139,9 +139,9 @@ class Bandit(Loop[Rounds]):
     # --- arms and rewards ------------------------------------------------------------
 
     def ask(self, contexts: Any) -> Any:
-        """Return the arm for a context, a vector, or the arms for several, [n, n_features].
+        """Return the arm for one context (a vector), or the arms for several [n, n_features].
 
-        The rewards must be told before other contexts are asked about; asking about the same ones gives the same arms.
+        Tell the rewards before asking about other contexts. Asking again about the same ones gives the same arms.
 
         Returns
         -------
@@ -153,21 +153,21 @@ class Bandit(Loop[Rounds]):
             self._commit(self._state.with_choices(rows, self._chosen(rows)))
         elif not np.array_equal(rows, self.pending.contexts):
             raise ValueError(
-                f"ask: {len(self.pending.arms)} rounds wait for their rewards (see `pending`); tell these before "
+                f"ask: the rewards of {len(self.pending.arms)} rounds are pending (see `pending`); tell them before "
                 "asking about other contexts."
             )
         arms = self.pending.arms
         return int(arms[0]) if array.ndim == 1 else arms.copy()
 
     def tell(self, y: Any, regrets: Any = None) -> None:
-        """Take the rewards of the pending rounds.
+        """Add the rewards of the pending rounds.
 
         Parameters
         ----------
         y : float or array-like of shape (n,)
             The rewards, in the order of the rounds.
         regrets : float or array-like of shape (n,), default=None
-            What the best arm would have given beyond the chosen one, where that is known (in a simulation).
+            How much more the best arm would have given than the chosen one, if that is known (in a simulation).
         """
         rewards = self._numbers(y, "rewards")
         lost = np.full(len(rewards), np.nan) if regrets is None else self._numbers(regrets, "regrets")
@@ -175,17 +175,17 @@ class Bandit(Loop[Rounds]):
 
     @accepts_old_keywords(LOOP_PARAMETERS)
     def run(self, source: Environment, n_observations: int, *, verbose: bool = False) -> Self:
-        """Play until the rewards of so many rounds are told, counting those that are.
+        """Play until the rewards of `n_observations` rounds are told, including earlier ones.
 
-        Rounds between two fits are asked about together: nothing is learned in between. The regret of a round is the
+        Rounds between two fits are played together, because nothing is learned in between. The regret of a round is the
         expected reward of the best arm less that of the chosen one.
 
         Parameters
         ----------
         source : Environment
-            What the rounds bring.
+            The simulation that gives contexts and rewards.
         n_observations : int
-            Rounds in all.
+            The total number of rounds.
         verbose : bool, default=False
             Show a progress bar on stderr.
 
@@ -212,13 +212,13 @@ class Bandit(Loop[Rounds]):
         if rows.ndim != 2 or rows.shape[1] != width or not len(rows):
             raise ValueError(f"ask: expected contexts of {width} numbers; got an array of shape {rows.shape}.")
         if not np.all(np.isfinite(rows)):
-            raise ValueError("ask: expected finite numbers in the contexts; some are not.")
+            raise ValueError("ask: expected finite numbers in the contexts; got NaN or infinite ones.")
         return rows
 
     def _numbers(self, values: Any, name: str) -> np.ndarray:
         array, count = np.atleast_1d(np.asarray(values, np.float64)), len(self.pending.arms)
         if not count:
-            raise ValueError("tell: no round waits for a reward; ask for an arm first.")
+            raise ValueError("tell: no reward is pending; ask for an arm first.")
         if array.shape != (count,) or not np.all(np.isfinite(array)):
             raise ValueError(f"tell: expected {count} finite {name}, one per pending round; got {values!r}.")
         return array
@@ -233,14 +233,14 @@ class Bandit(Loop[Rounds]):
         return np.argmax(policy(model, contexts, self.n_arms, rng), axis=1)
 
     def _fitted(self, n_rounds: int) -> Any:
-        """Return the model after the first rounds."""
+        """Return the model fitted to the first `n_rounds` rounds."""
         if self._model is None:
             first = self.contexts[: self.refit_every]
             self._model = WarmStartedModel(default_reward_model(first, self.n_arms), self.warm_iter)
         rows = model_rows(self.contexts[:n_rounds], self.arms[:n_rounds], self.n_arms)
         return self._model.fit(rows, self.rewards[:n_rounds], self._fit_seed(n_rounds))
 
-    # --- what happened -----------------------------------------------------------------
+    # --- results -----------------------------------------------------------------------
 
     @property
     def contexts(self) -> np.ndarray:
@@ -249,27 +249,27 @@ class Bandit(Loop[Rounds]):
 
     @property
     def arms(self) -> np.ndarray:
-        """The arms of these rounds."""
+        """The arms of the rounds whose rewards were told."""
         return self._state.arms
 
     @property
     def rewards(self) -> np.ndarray:
-        """Their rewards."""
+        """The rewards that were told."""
         return self._state.rewards
 
     @property
     def regrets(self) -> np.ndarray:
-        """Their regrets, NaN where unknown."""
+        """The regrets of the rounds whose rewards were told, NaN if unknown."""
         return self._state.regrets
 
     @property
     def pending(self) -> PendingRounds:
-        """The rounds whose rewards were not told yet."""
+        """The rounds whose rewards have not been told yet."""
         return PendingRounds(self._state.pending_contexts, self._state.pending_arms)
 
     @property
     def n_observed(self) -> int:
-        """How many rewards were told."""
+        """The number of rewards that were told."""
         return len(self.rewards)
 
     @property
@@ -277,7 +277,7 @@ class Bandit(Loop[Rounds]):
         """One row per round, in the order in which the rewards were told; needs pandas.
 
         The columns are the number of the `observation`, the `arm`, the `reward`, the `regret` and the
-        `cumulative_regret` (NaN where they are unknown).
+        `cumulative_regret` (NaN if unknown).
         """
         return super().history
 

@@ -1,6 +1,6 @@
-"""The rounds of a bandit: which contexts came, which arms were chosen, and what these gave.
+"""The rounds of a bandit: the contexts, the chosen arms and their rewards.
 
-They are never changed: every method returns new ones, so that a call that is refused leaves the loop as it was.
+They are never changed. Every method returns new ones, so a call that raises an error leaves the loop as it was.
 """
 
 from dataclasses import dataclass, field, replace
@@ -27,9 +27,9 @@ class Rounds:
     Parameters
     ----------
     contexts, arms, rewards, regrets : ndarray of shape (n, n_features), (n,), (n,), (n,)
-        The rounds that are over; a regret that nobody knows is NaN.
+        The finished rounds. An unknown regret is NaN.
     pending_contexts, pending_arms : ndarray of shape (n_pending, n_features), (n_pending,)
-        The rounds that wait for their rewards.
+        The rounds whose rewards are pending.
     """
 
     contexts: np.ndarray = field(default_factory=_no_contexts)
@@ -40,11 +40,11 @@ class Rounds:
     pending_arms: np.ndarray = field(default_factory=_no_arms)
 
     def with_choices(self, contexts: np.ndarray, arms: np.ndarray) -> "Rounds":
-        """Return them with new rounds, whose arms are chosen."""
+        """Return the rounds with new pending ones."""
         return replace(self, pending_contexts=contexts, pending_arms=arms)
 
     def with_rewards(self, rewards: np.ndarray, regrets: np.ndarray) -> "Rounds":
-        """Return them with the pending rounds over."""
+        """Return the rounds with the pending ones finished."""
         contexts = self.pending_contexts
         return Rounds(
             contexts if not len(self.rewards) else np.vstack([self.contexts, contexts]),

@@ -1,4 +1,4 @@
-"""Bayesian optimisation: find the lowest point of an expensive function on a box, a question at a time."""
+"""Bayesian optimisation: find the minimum of an expensive function on a box with few evaluations."""
 
 from metaprior.decisions.optimise.acquisition import ACQUISITIONS
 from metaprior.decisions.optimise.box import Box

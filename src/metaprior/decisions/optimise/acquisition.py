@@ -1,7 +1,7 @@
 """Which point to ask for next: Thompson sampling, expected improvement, or a random point.
 
-Every rule looks at candidates (a scrambled Sobol grid over the box and points around the best known) and follows the
-best of them downhill by L-BFGS, where the draws have gradients. All of it is a function of the situation and its seed.
+The first two rules evaluate candidates (scrambled Sobol points over the box, and points around the best one so far) and
+improve the best of them by L-BFGS if there are gradients. The result depends only on the situation and its seed.
 """
 
 from collections.abc import Callable
@@ -18,20 +18,20 @@ from metaprior.estimators.network_functions import is_network
 from metaprior.predictive import Predictive
 from metaprior.predictive.from_sklearn import distribution_predictor_of
 
-#: Candidates over the box and around the best known point, whose distances lie between these parts of the sides.
+#: The numbers of candidates over the box and around the best point, and how far from it, in fractions of the sides.
 NUM_SPREAD, NUM_AROUND = 1024, 256
 AROUND = (1e-3, 0.3)
-#: How many candidates are followed downhill, and for how many steps at most.
+#: How many candidates L-BFGS starts from, and its largest number of steps.
 NUM_STARTS, NUM_STEPS = 4, 60
-#: A question nearer than this to a known point, in parts of the sides, is not asked.
+#: A point nearer than this to a known point, in fractions of the sides, is not asked for.
 TOO_NEAR = 1e-4
-#: Draws that expected improvement is averaged over.
+#: The number of draws that expected improvement is averaged over.
 NUM_DRAWS = 64
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What is known when questions are chosen: a model fitted to what was `observed`, and `pending` questions."""
+    """What is known when points are chosen: the `observed` points, a model fitted to them, and `pending` points."""
 
     box: Box
     model: Any
@@ -42,11 +42,11 @@ class Situation:
 
     @property
     def known(self) -> np.ndarray:
-        """All points that have been asked."""
+        """All points that have been asked for."""
         return np.vstack([self.observed, self.pending])
 
     def candidates(self, rng: np.random.Generator) -> np.ndarray:
-        """Return where to look."""
+        """Return points over the box and around the best observed point."""
         best = self.observed[np.argmin(self.targets)]
         radii = np.exp(rng.uniform(np.log(AROUND[0]), np.log(AROUND[1]), NUM_AROUND))
         spread = self.box.spread(NUM_SPREAD, int(rng.integers(2**31)))
@@ -54,7 +54,7 @@ class Situation:
 
 
 def thompson(situation: Situation, count: int) -> np.ndarray:
-    """Return the lowest point of a function drawn from the posterior, a new function for every question."""
+    """Return the minima of functions drawn from the posterior, with a new function for every point."""
     rng = np.random.default_rng(situation.seed)
     candidates, chosen = situation.candidates(rng), np.empty((0, situation.box.n_dimensions))
     for _ in range(count):
@@ -68,8 +68,8 @@ def thompson(situation: Situation, count: int) -> np.ndarray:
 def expected_improvement(situation: Situation, count: int) -> np.ndarray:
     """Return points of the largest expected improvement, E max(known - f, 0).
 
-    Every draw is held against its own lowest value at the known points, pending ones too; in a batch, a chosen point is
-    known to the next. A single question to a model without draws, or a Gaussian one, goes by the closed form.
+    Every draw is compared with its own lowest value at the known points, including pending ones and those chosen
+    earlier in the batch. For a model that is not a network, a single point is chosen by the closed form for Gaussians.
     """
     alone = count == 1 and len(situation.pending) == 0
     if alone and not is_network(situation.model):
@@ -82,7 +82,7 @@ def expected_improvement(situation: Situation, count: int) -> np.ndarray:
     known, f = f[:, :num_known].min(axis=1), f[:, num_known:]
     for _ in range(count):
         values = improvement(f, known)
-        if not np.any(values < 0):  # no draw is lower anywhere: what would be the best of one of them
+        if not np.any(values < 0):  # no draw is lower at any candidate: take the minima of draws instead
             return np.vstack([chosen, thompson(situation, count - len(chosen))])
         found = _followed(functions, improvement, known, candidates[np.argsort(values)], situation, chosen)
         chosen = np.vstack([chosen, found])
@@ -92,7 +92,7 @@ def expected_improvement(situation: Situation, count: int) -> np.ndarray:
 
 
 def uniform(situation: Situation, count: int) -> np.ndarray:
-    """Return points at random: what any rule has to beat."""
+    """Return random points, the baseline for the other rules."""
     rng = np.random.default_rng(situation.seed)
     return situation.box.from_unit(rng.uniform(size=(count, situation.box.n_dimensions)))
 
@@ -116,7 +116,7 @@ def _followed(
     situation: Situation,
     chosen: np.ndarray,
 ) -> np.ndarray:
-    """Return the best point that gradients find from the best candidates, or the best candidate that is new."""
+    """Return the best new point among the candidates, best first in `ordered`, and what L-BFGS makes of the first."""
     if functions.smooth:
         ends = descended(lambda X: functions.slopes(X, criterion, known), ordered[:NUM_STARTS], situation.box)
         ordered = np.vstack([ends, ordered])
@@ -126,25 +126,25 @@ def _followed(
 def descended(
     slopes: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]], starts: np.ndarray, box: Box
 ) -> np.ndarray:
-    """Return where L-BFGS ends from every start, lowest first; all starts are one problem, with one call per step."""
+    """Return where L-BFGS ends from all starts, lowest first. The starts are one problem, with one call per step."""
     sides, shape = box.high - box.low, starts.shape
 
     def total(u: np.ndarray) -> tuple[float, np.ndarray]:
         values, gradients = slopes(box.from_unit(u.reshape(shape)))
         return float(np.sum(values)) / unit, (gradients * sides).ravel() / unit
 
-    # in these units the first step has length 1 at most
+    # in these units the first step has at most length 1
     unit = max(float(np.linalg.norm(slopes(starts)[1] * sides)), 1e-300)
     begin = np.clip(box.to_unit(starts), 0, 1).ravel()
     options = {"maxiter": NUM_STEPS, "maxfun": 2 * NUM_STEPS}
     found = minimize(total, begin, jac=True, method="L-BFGS-B", bounds=[(0, 1)] * len(begin), options=options)
     ends = [box.from_unit(found.x.reshape(shape)), starts]
-    values = np.concatenate([slopes(part)[0] for part in ends])  # two calls: of one size, for one program
+    values = np.concatenate([slopes(part)[0] for part in ends])  # two calls of equal size need one compiled program
     return np.vstack(ends)[np.argsort(values, kind="stable")][: len(starts)]
 
 
 def _first_new(ordered: np.ndarray, situation: Situation, chosen: np.ndarray) -> np.ndarray:
-    """Return the first point that is not a known one."""
+    """Return the first point that is not too near a known one."""
     known = situation.box.to_unit(np.vstack([situation.known, chosen]))
     for x in ordered:
         if np.min(np.max(np.abs(known - situation.box.to_unit(x)), axis=1)) > TOO_NEAR:

@@ -1,4 +1,4 @@
-"""The domain: a box, its unit cube, and points spread over it."""
+"""The domain of an optimisation: a box, with its map to the unit cube and points spread over it."""
 
 from typing import Any
 
@@ -39,12 +39,12 @@ class Box:
         return self.from_unit(points[start : start + count])
 
     def around(self, x: np.ndarray, radii: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return a point of the box near x for every radius, in parts of the box's sides."""
+        """Return a random point of the box near x for every radius, in fractions of the box's sides."""
         moves = radii[:, None] * rng.standard_normal((len(radii), self.n_dimensions))
         return self.from_unit(np.clip(self.to_unit(x) + moves, 0, 1))
 
     def checked(self, X: Any, name: str) -> np.ndarray:
-        """Return points as rows [n, n_dimensions]; an error where they are not in the box."""
+        """Return points as rows [n, n_dimensions], or raise an error if one is outside the box."""
         rows = np.asarray(X, np.float64)
         rows = rows[None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or rows.shape[1] != self.n_dimensions:

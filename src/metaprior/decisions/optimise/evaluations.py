@@ -1,6 +1,6 @@
-"""The evaluations of a function: which points were asked for, and what came.
+"""The evaluations of a function: the points that were asked for, and their values.
 
-They are never changed: every method returns new ones, so that a call that is refused leaves the loop as it was.
+They are never changed. Every method returns new ones, so a call that raises an error leaves the loop as it was.
 """
 
 from dataclasses import dataclass, replace
@@ -10,16 +10,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Evaluations:
-    """Points with their values, in the order in which they were told, and points that are pending, oldest first.
+    """Points with their values in the order in which they were told, and pending points, oldest first.
 
     Parameters
     ----------
     X, y : ndarray of shape (n, n_dimensions), (n,)
         The points that were evaluated, and their values.
     pending : ndarray of shape (n_pending, n_dimensions)
-        Points that were asked for and have no value.
+        Points that were asked for and have no value yet.
     n_asked, n_designed : int
-        How many points were asked for, and how many of these were of the first design.
+        How many points were asked for, and how many of these were in the initial design.
     """
 
     X: np.ndarray
@@ -30,11 +30,11 @@ class Evaluations:
 
     @classmethod
     def none(cls, n_dimensions: int) -> "Evaluations":
-        """Return those of a new loop."""
+        """Return the evaluations of a new loop."""
         return cls(np.empty((0, n_dimensions)), np.empty(0), np.empty((0, n_dimensions)))
 
     def with_questions(self, points: np.ndarray, n_designed: int) -> "Evaluations":
-        """Return them with more pending points, some of which are of the design."""
+        """Return the evaluations with more pending points, `n_designed` of them in the initial design."""
         return replace(
             self,
             pending=np.vstack([self.pending, points]),
@@ -43,7 +43,7 @@ class Evaluations:
         )
 
     def with_values(self, points: np.ndarray, values: np.ndarray, answered: np.ndarray) -> "Evaluations":
-        """Return them with more values; `answered` says which pending points these are of."""
+        """Return the evaluations with more values. `answered` marks the pending points among them."""
         return replace(
             self,
             X=np.vstack([self.X, points]),

@@ -1,7 +1,7 @@
 """Functions drawn from a fitted surrogate, and their gradients.
 
-A draw of a network is a function of x, fixed by a seed: it can be asked anywhere, as often as one likes, and JAX gives
-its gradient. The draws of other models (exact GPs) hold jointly over the rows of one call.
+A draw of a network is a function of x that the seed determines. It can be evaluated anywhere, any number of times, and
+JAX gives its gradient. The draws of other models (exact GPs) are joint over the rows of one call only.
 """
 
 import abc
@@ -22,12 +22,12 @@ from metaprior.predictive.draws import NetworkDraws, joint_functions
 from metaprior.predictive.integrated import CoherentDraws, coherent_functions, first_of
 from metaprior.types import Leaf
 
-#: What is minimised over x: from every draw's value [S, R] and lowest known value [S] to one number per row.
+#: What is minimised over x: a function from the draws' values [S, R] and lowest known values [S] to one number per row.
 Criterion = Callable[[Any, Any], Any]
 
 
 class DrawnFunctions(abc.ABC):
-    """Functions drawn from the posterior of a fitted model; the seed decides them."""
+    """Functions drawn from the posterior of a fitted model, determined by the seed."""
 
     def __init__(self, model: Any, num_draws: int, seed: int) -> None:
         self.model, self.num_draws, self.seed = model, num_draws, seed
@@ -39,7 +39,7 @@ class DrawnFunctions(abc.ABC):
     @property
     @abc.abstractmethod
     def smooth(self) -> bool:
-        """Whether `at` gives the same functions at every call, and `slopes` their gradients."""
+        """Whether `at` gives the same functions in every call, so that `slopes` can give their gradients."""
 
     @abc.abstractmethod
     def slopes(self, X: np.ndarray, criterion: Criterion, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -47,7 +47,7 @@ class DrawnFunctions(abc.ABC):
 
 
 class JointFunctions(DrawnFunctions):
-    """Functions drawn jointly over the rows of a call; another call draws others."""
+    """Functions drawn jointly over the rows of a call. Another call draws other functions."""
 
     smooth = False
 
@@ -56,7 +56,7 @@ class JointFunctions(DrawnFunctions):
         return np.asarray(self.model.sample_y(X, n_samples=self.num_draws, random_state=self.seed)).T
 
     def slopes(self, X: np.ndarray, criterion: Criterion, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Raise: draws that hold for one call have no gradients."""
+        """Raise an error: draws that are valid for one call have no gradients."""
         raise TypeError(f"slopes: the draws of {type(self.model).__name__} hold for one call and have no gradients.")
 
 
@@ -72,7 +72,7 @@ class NetworkFunctions(DrawnFunctions):
 
     @cached_property
     def smooth(self) -> bool:
-        """Whether a row's values depend on nothing but the row, and continuously so."""
+        """Whether the values at a row depend only on that row, and continuously."""
         draws = self._draws(np.zeros((1, len(self.model.x_offset_))))
         return not draws.whole and draws.model.weights.sizes().per_row == 0
 
@@ -104,7 +104,7 @@ def _slopes(
     def total(x: Array) -> tuple[Array, Array]:
         f = model.likelihood.mean(joint_functions(model, key, x, num_draws, False, stacked))[..., 0]
         values = criterion(f, known)
-        return jnp.sum(values), values  # rows do not touch each other: the sum's gradient is every row's own
+        return jnp.sum(values), values  # rows are independent, so the gradient of the sum has the gradient of every row
 
     gradients, values = jax.grad(total, has_aux=True)(x)
     return values, gradients
@@ -120,7 +120,7 @@ def _integrated_slopes(
     num_draws: int,
     criterion: Criterion,
 ) -> tuple[Float[Array, " R"], Float[Array, "R D"]]:
-    """Return the same for functions of an integrated output layer, whose targets have Gaussian noise."""
+    """Return the same as `_slopes` for an integrated output layer, whose targets have Gaussian noise."""
 
     def total(x: Array) -> tuple[Array, Array]:
         values = criterion(coherent_functions(posterior, key, x, num_draws, first)[..., 0], known)
@@ -131,22 +131,22 @@ def _integrated_slopes(
 
 
 def functions_of(model: Any, num_draws: int, seed: int) -> DrawnFunctions:
-    """Return functions drawn from a fitted model; the seed decides them."""
+    """Return functions drawn from a fitted model, determined by the seed."""
     if is_network(model):
         return NetworkFunctions(model, num_draws, seed)
     if not hasattr(model, "sample_y"):
         raise TypeError(
-            f"estimator: expected a model that draws functions, by sample_y; {type(model).__name__} does not: "
-            "use acquisition='ei' and one question at a time."
+            f"estimator: expected a model that can draw functions, with sample_y; {type(model).__name__} cannot: "
+            "use acquisition='ei' and ask for one point at a time."
         )
     return JointFunctions(model, num_draws, seed)
 
 
 def lowest(f: Any, known: Any) -> Any:
-    """Return the mean of the draws' values (of one draw: its value)."""
+    """Return the mean of the draws' values, which for a single draw is its value."""
     return f.mean(axis=0)
 
 
 def improvement(f: Any, known: Any) -> Any:
-    """Return the expected improvement, E max(known - f, 0), negative: what is minimised."""
+    """Return the negative expected improvement, -E max(known - f, 0), which is minimised."""
     return -(abs(known[:, None] - f) + known[:, None] - f).mean(axis=0) / 2

@@ -1,4 +1,4 @@
-"""The optimiser: ask where to evaluate a function, be told its value, ask again."""
+"""The optimiser: ask where to evaluate a function, tell its value, and ask again."""
 
 import functools
 import os
@@ -25,37 +25,37 @@ from metaprior.kernels import Kernel
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The usual surrogate: noise in standard deviations of what it sees, steps of its first fit and of those that go on.
+#: The default surrogate: its noise in standard deviations of its targets, and the steps of a fresh and of a warm fit.
 SURROGATE_NOISE, FIRST_ITER, WARM_ITER = 0.02, 1000, 300
 
 
 def default_surrogate(
     input_kernel: Kernel | str | None = None, *, noise: float | None = SURROGATE_NOISE, max_iter: int = FIRST_ITER
 ) -> MetaGPRegressor:
-    """Return the usual surrogate: MetaGP-local with a small fixed noise.
+    """Return the default surrogate: MetaGP-local with a small fixed noise.
 
     Parameters
     ----------
     input_kernel : Kernel or str, default=None
-        What is known of the function: how it depends on x, in the units of x. None: RBF.
+        The input kernel, in the units of x. It can express what is known about the function. None means RBF.
     noise : float or None, default=0.02
-        Standard deviation of the answers' noise, in standard deviations of all answers (after the warp); None: learned.
+        Standard deviation of the noise, in standard deviations of all values (after the warp). None learns it.
     max_iter : int, default=1000
-        Steps of a fresh fit.
+        Number of steps of a fresh fit.
     """
     kernel = kernels.RBF() if input_kernel is None else input_kernel
     return MetaGPRegressor(input_kernel=kernel, noise=noise, max_iter=max_iter)
 
 
 def _accepts_old_order(tell: Callable[..., None]) -> Callable[..., None]:
-    """Let `tell` be called as `tell(X, y)`, as it was before all loops had the same one."""
+    """Let `tell` be called as `tell(X, y)`, its order of arguments in earlier versions."""
 
     @functools.wraps(tell)
     def call(self: "Optimiser", y: Any, *values: Any, X: Any = None) -> None:
         if not values:
             return tell(self, y, X=X)
         warnings.warn(
-            "tell(X, y) is now tell(y, X=X); the old order will go with the next release.",
+            "tell(X, y) is now tell(y, X=X); the old order will be removed in the next release.",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -142,15 +142,15 @@ class Optimiser(Loop[Evaluations]):
     # --- questions and answers -------------------------------------------------------
 
     def ask(self, n_queries: int | None = None) -> np.ndarray:
-        """Return points to evaluate: those that are pending, oldest first, then new ones.
+        """Return points to evaluate: pending ones first, oldest first, then new ones.
 
-        Asking again without telling gives the same points: a loop that was stopped goes on with the next one. With
-        n workers, ask(n) after every answer keeps them all busy.
+        Asking again without telling gives the same points, so a loop that was stopped continues with them. With n
+        workers, ask(n) after every answer keeps them all busy.
 
         Parameters
         ----------
         n_queries : int, default=None
-            How many points; None: the loop's own `n_queries`.
+            How many points to return. None means the loop's own `n_queries`.
 
         Returns
         -------
@@ -168,14 +168,13 @@ class Optimiser(Loop[Evaluations]):
 
     @_accepts_old_order
     def tell(self, y: Any, *, X: Any = None) -> None:
-        """Take values of the function: the lowest is looked for.
+        """Add values of the function, which is minimised.
 
         Parameters
         ----------
         y : float or array-like of shape (n,)
         X : array-like of shape (n_dimensions,) or (n, n_dimensions), default=None
-            Where they were observed: at pending points or any others of the box. None: at all pending points, in their
-            order.
+            The points of the values: pending ones or any others in the box. None means all pending points, in order.
         """
         rows = self.pending if X is None else self.box.checked(X, "tell")
         values = np.atleast_1d(np.asarray(y, np.float64))
@@ -202,7 +201,7 @@ class Optimiser(Loop[Evaluations]):
         return f"best {self.best_y:.4g}"
 
     def _of_design(self, count: int) -> int:
-        """Return how many of the next questions are of the first design: all, before there is something to fit."""
+        """Return how many of the next points are in the initial design. Until two values are told, all are."""
         if len(self.y) < 2:
             return count
         return min(count, max(self.n_initial - len(self.y) - len(self.pending), 0))
@@ -216,11 +215,11 @@ class Optimiser(Loop[Evaluations]):
         situation = Situation(self.box, model, self.X, targets, self.pending, seed)
         return ACQUISITIONS[self.acquisition](situation, count)
 
-    # --- what was found --------------------------------------------------------------
+    # --- results ---------------------------------------------------------------------
 
     @property
     def X(self) -> np.ndarray:
-        """The points whose values were told, in that order."""
+        """The points whose values were told, in the order of telling."""
         return self._state.X
 
     @property
@@ -230,17 +229,17 @@ class Optimiser(Loop[Evaluations]):
 
     @property
     def pending(self) -> np.ndarray:
-        """Points without a value, oldest first."""
+        """The points without a value, oldest first."""
         return self._state.pending
 
     @property
     def n_observed(self) -> int:
-        """How many values were told."""
+        """The number of values that were told."""
         return len(self.y)
 
     @property
     def best_x(self) -> np.ndarray:
-        """The point of the lowest value so far."""
+        """The point with the lowest value so far."""
         self._expect_values()
         return self.X[np.argmin(self.y)]
 
@@ -252,7 +251,7 @@ class Optimiser(Loop[Evaluations]):
 
     def _expect_values(self) -> None:
         if not len(self.y):
-            raise ValueError("best: nothing was told yet; ask for questions and tell their answers.")
+            raise ValueError("best: there are no values yet; ask for points and tell their values.")
 
     @property
     def history(self) -> "pd.DataFrame":
@@ -305,18 +304,18 @@ def minimise(
     path: str | os.PathLike[str] | None = None,
     verbose: bool = False,
 ) -> Optimiser:
-    """Look for the lowest value of a function on a box.
+    """Search for the minimum of a function on a box.
 
     Parameters
     ----------
     function : callable
-        From a point, an array of shape (n_dimensions,), to a number.
+        A function from a point, an array of shape (n_dimensions,), to a number.
     n_observations : int, default=40
-        How often the function is evaluated.
+        How often the function is evaluated in total.
     bounds, estimator, acquisition, n_queries, n_initial, warp, random_state :
         As for `Optimiser`.
     path : str or path, default=None
-        A file of the loop. If it is there, that loop goes on; its settings must be these.
+        A file to save the loop to. If it exists, that loop is continued, and its settings must be the same.
     verbose : bool, default=False
         Show a progress bar on stderr.
 
@@ -352,11 +351,11 @@ def minimise(
 
 
 def _expect_same(optimiser: Optimiser, wanted: dict[str, Any]) -> None:
-    """Raise where a file holds a loop with other settings."""
+    """Raise an error if a loaded loop has other settings."""
     saved = optimiser._settings()
     for name, value in wanted.items():
         if value is not None and value != saved[name]:
             raise ValueError(
-                f"{name}: the loop in {optimiser.path} has {saved[name]!r}, not {value!r}; give its settings to go "
-                "on with it, or another path."
+                f"{name}: the loop in {optimiser.path} has {saved[name]!r}, not {value!r}; give its settings to "
+                "continue it, or another path."
             )
