@@ -39,9 +39,9 @@ def _numpyro(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, float]:
     with jax.enable_x64(True):
         mcmc = numpyro.infer.MCMC(
             numpyro.infer.NUTS(_bnn),
-            n_warmup=WARMUP,
-            n_samples=SAMPLES,
-            n_chains=CHAINS,
+            num_warmup=WARMUP,
+            num_samples=SAMPLES,
+            num_chains=CHAINS,
             chain_method="vectorized",
             progress_bar=False,
         )
