@@ -260,5 +260,5 @@ def test_draws_of_a_scikit_learn_gp_serve_both_rules():
 def test_a_model_without_draws_is_refused_where_draws_are_needed():
     model = BayesianRidge().fit(X, Y)
     assert expected_improvement(situation(model), 1).shape == (1, 2)
-    with pytest.raises(TypeError, match="sample_y; BayesianRidge does not"):
+    with pytest.raises(TypeError, match="sample_y; BayesianRidge cannot"):
         thompson(situation(model), 1)

@@ -121,23 +121,18 @@ class DrawnFunction(eqx.Module):
 class JointRows(ConditionedRows):
     """All outputs at all rows `at` in one matrix: E f(x) = m(x) + k(x)' alpha, cov = K - k(x)' E' E k(x').
 
-    E is `explained`. If the values at the rows are themselves uncertain, k(x)' R' R k(x') with R = `restored` is added
-    to the covariance.
+    E is `explained`.
     """
 
     alpha: Float[Array, "K R"]
-    explained: Float[Array, "KR KR"]
-    restored: Float[Array, "KR KR"] | None
+    explained: Float[Array, "J KR"]
 
     def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
-        """Return the mean and the covariance of the outputs at each row. Cost B K (K R)^2."""
+        """Return the mean and the covariance of the outputs at each row. Cost B K (K R) J."""
         prior = self.gp.prior
         cross = prior.covariance(self.at, rows)
         mean = prior.mean(rows) + (self.alpha.ravel() @ cross).reshape(prior.num_outputs, -1)
-        covariance = prior.own_covariance(rows) - _squares(self.explained @ cross, prior.num_outputs)
-        if self.restored is not None:
-            covariance = covariance + _squares(self.restored @ cross, prior.num_outputs)
-        return mean.T, covariance
+        return mean.T, prior.own_covariance(rows) - _squares(self.explained @ cross, prior.num_outputs)
 
 
 class ObservedRows(JointRows):
@@ -153,7 +148,7 @@ class ObservedRows(JointRows):
         """Return the posterior for a given E = (K + noise^2)^-1/2 and the observed values minus the prior mean."""
         shape = (gp.prior.num_outputs, -1)
         alpha = explained.T @ (explained @ observed)
-        return cls(gp, at, alpha.reshape(shape), explained, None, observed.reshape(shape), noise.reshape(shape))
+        return cls(gp, at, alpha.reshape(shape), explained, observed.reshape(shape), noise.reshape(shape))
 
     def update(self, prior_values: Float[Array, "K R"], normals: Float[Array, "K R"]) -> Float[Array, "K R"]:
         """Return (K + noise^2)^-1 (observed - f - noise normals)."""

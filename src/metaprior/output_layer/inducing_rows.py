@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.likelihoods import Likelihood
-from metaprior.numerics import jittered_inverse_root
+from metaprior.numerics import jittered_cholesky, jittered_inverse_root
 from metaprior.output_layer.base import Batch, FunctionGP, JointRows, OutputLayer, by_output, noise_of
 from metaprior.output_layer.blocks import sum_over_blocks
 from metaprior.types import Fixed, Leaf
@@ -51,9 +51,11 @@ class InducingRows(OutputLayer):
         sums = _sums(gp, likelihood, self.rows.value, at, inverse_root)
         eye = jnp.eye(len(inverse_root), dtype=inverse_root.dtype)
         small_root = jittered_inverse_root(eye + sums.gram, jnp.zeros((), eye.dtype))[0]
-        restored = small_root @ inverse_root
-        alpha = (restored.T @ (small_root @ sums.product)).reshape(gp.prior.num_outputs, -1)
-        return InducedRows(gp, at, alpha, inverse_root, restored, small_root)
+        alpha = inverse_root.T @ (small_root.T @ (small_root @ sums.product))
+        # what the inducing values explain, less their own uncertainty: L^-T (I - B^-1) L^-1
+        learned = jittered_cholesky(eye - small_root.T @ small_root, jnp.zeros((), eye.dtype))[0]
+        explained = learned.T @ inverse_root
+        return InducedRows(gp, at, alpha.reshape(gp.prior.num_outputs, -1), explained, inverse_root, small_root)
 
     def with_rows(self, rows: Batch) -> "InducingRows":
         """Return the regime with the data stored."""
@@ -67,12 +69,13 @@ class InducingRows(OutputLayer):
 class InducedRows(JointRows):
     """The posterior given by inducing rows, whose values are themselves uncertain."""
 
+    inverse_root: Float[Array, "KR KR"]
     small_root: Float[Array, "KR KR"]
 
     def update(self, prior_values: Float[Array, "K R"], normals: Float[Array, "K R"]) -> Float[Array, "K R"]:
         """Return K_mm^-1 (f_m - prior values) for a draw f_m = L (B^-1 A y + L_B^-T normals) of the inducing values."""
-        gap = self.small_root.T @ normals.ravel() - self.explained @ prior_values.ravel()
-        return self.alpha + (self.explained.T @ gap).reshape(normals.shape)
+        gap = self.small_root.T @ normals.ravel() - self.inverse_root @ prior_values.ravel()
+        return self.alpha + (self.inverse_root.T @ gap).reshape(normals.shape)
 
 
 class _Sums(eqx.Module):

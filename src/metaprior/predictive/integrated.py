@@ -25,6 +25,8 @@ from metaprior.model import Model
 from metaprior.numerics import small_cholesky
 from metaprior.output_layer import ConditionedGP, FunctionGP
 from metaprior.predictive.draws import MANY_ROWS, FunctionDraws, GaussianChunk
+from metaprior.predictive.fewer_rows import through_fewer_directions, through_fewer_rows
+from metaprior.predictive.stacked import StackedPosteriors
 from metaprior.random import StandardNormals, draw_shared_normals
 from metaprior.types import Leaf
 
@@ -53,7 +55,7 @@ class IntegratedDraws(FunctionDraws):
         self.x = np.asarray(x, np.float64)
 
     @property
-    def posterior(self) -> ConditionedGP:
+    def posterior(self) -> StackedPosteriors:
         """What every draw of the layers below has learned, along a leading axis."""
         return posterior_of(self.model, self.draw_key, self.num_below)[0]
 
@@ -129,7 +131,7 @@ class CoherentDraws(FunctionDraws):
         self._integrated = posterior
 
     @property
-    def posterior(self) -> ConditionedGP:
+    def posterior(self) -> StackedPosteriors:
         """What every draw of the layers below has learned, along a leading axis."""
         return self._integrated.posterior
 
@@ -168,10 +170,10 @@ class CoherentDraws(FunctionDraws):
 
 # --- what every draw below has learned -----------------------------------------------------
 
-_KEPT: list[tuple[weakref.ref[Model], bytes, int, tuple[ConditionedGP, Likelihood]]] = []
+_KEPT: list[tuple[weakref.ref[Model], bytes, int, tuple[StackedPosteriors, Likelihood]]] = []
 
 
-def posterior_of(model: Model, key: np.ndarray, num_draws: int) -> tuple[ConditionedGP, Likelihood]:
+def posterior_of(model: Model, key: np.ndarray, num_draws: int) -> tuple[StackedPosteriors, Likelihood]:
     """Return posterior and likelihood of every draw below, from the last that were computed if they are among them."""
     wanted = (np.asarray(key).tobytes(), num_draws)
     for known in _KEPT:
@@ -179,7 +181,11 @@ def posterior_of(model: Model, key: np.ndarray, num_draws: int) -> tuple[Conditi
             return known[3]
     with in_float64():
         own_key = jax.random.wrap_key_data(jnp.asarray(key), impl="threefry2x32")
-        found = _conditioned(as_float64(_predicting(model)), own_key, num_draws)
+        predicting = through_fewer_rows(as_float64(_predicting(model)), own_key, num_draws)
+        posteriors, likelihood = _conditioned(predicting, own_key, num_draws)
+        if isinstance(likelihood, Gaussian):
+            posteriors = through_fewer_directions(posteriors, np.exp(np.asarray(likelihood.log_noise)))
+        found = StackedPosteriors.of(posteriors), likelihood
     _KEPT[:] = [
         *[known for known in _KEPT if known[0]() is not None][-(MOST_KEPT - 1) :],
         (weakref.ref(model), *wanted, found),
@@ -205,33 +211,31 @@ def _conditioned(model: Model, key: Key[Array, ""], num_draws: int) -> tuple[Con
 
 
 @compiled
-def _moments(posterior: ConditionedGP, x: Float[Array, "B D"]) -> tuple[Array, Array]:
-    return jax.lax.map(lambda own: own.moments(x), posterior)
+def _moments(posterior: StackedPosteriors, x: Float[Array, "B D"]) -> tuple[Array, Array]:
+    return posterior.each(lambda own: own.moments(x))
 
 
 @compiled
 def _marginal_draws(
-    posterior: ConditionedGP, x: Float[Array, "B D"], normals: Float[Array, "S J K"], num_draws: int
+    posterior: StackedPosteriors, x: Float[Array, "B D"], normals: Float[Array, "S J K"], num_draws: int
 ) -> Array:
-    def one(own: tuple[ConditionedGP, Array]) -> Array:
-        mean, covariance = own[0].moments(x)
-        return mean + jnp.einsum("bkl,jl->jbk", small_cholesky(covariance), own[1])
+    def one(posterior: ConditionedGP, normals: Array) -> Array:
+        mean, covariance = posterior.moments(x)
+        return mean + jnp.einsum("bkl,jl->jbk", small_cholesky(covariance), normals)
 
-    f = jax.lax.map(one, (posterior, normals))
+    f = posterior.each_with(one, normals)
     return jnp.swapaxes(f, 0, 1).reshape(-1, *f.shape[2:])[:num_draws]
 
 
 def coherent_functions(
-    posterior: ConditionedGP, key: Key[Array, ""], x: Float[Array, "B D"], num_draws: int, first: Leaf
+    posterior: StackedPosteriors, key: Key[Array, ""], x: Float[Array, "B D"], num_draws: int, first: Leaf
 ) -> Float[Array, "S B K"]:
     """Return functions of the posterior at the rows; the draws below take turns, from the one that `first` names."""
-    num_below = jax.tree.leaves(posterior)[0].shape[0]
-    one_of_them = jax.tree.map(lambda leaf: leaf[0], posterior)
-    normals = jax.random.normal(key, (num_draws, one_of_them.num_normals()), jnp.float64)
+    normals = jax.random.normal(key, (num_draws, posterior.one(0).num_normals()), jnp.float64)
 
     def one(own: tuple[Array, Array]) -> Array:
         number, numbers = own
-        return jax.tree.map(lambda leaf: leaf[number % num_below], posterior).function(numbers)(x)
+        return posterior.one(number % posterior.count).function(numbers)(x)
 
     numbers = jnp.arange(num_draws) + first
     return jax.lax.map(one, (numbers, normals), batch_size=min(FUNCTIONS_AT_ONCE, num_draws))

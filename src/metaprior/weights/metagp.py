@@ -140,6 +140,11 @@ class MetaGP(WeightModel):
         return self.output is not None and self.output.group is None and self.output.weight_noise.slope_out is None
 
     @property
+    def has_local_output(self) -> bool:
+        """Whether the input kernel modulates the integrated output layer."""
+        return self.output is not None and self.output.local
+
+    @property
     def couples_rows(self) -> bool:
         """Whether the rows of one call are drawn jointly: in a local layer, if the conditional does so."""
         return any(self.conditional.couples_rows and is_local for is_local in self.local)

@@ -17,9 +17,9 @@ from jaxtyping import Array, Float, Key
 from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.estimators.network_functions import is_network, network_draws, values_of
 from metaprior.model import Model
-from metaprior.output_layer import ConditionedGP
 from metaprior.predictive.draws import NetworkDraws, joint_functions
 from metaprior.predictive.integrated import CoherentDraws, coherent_functions, first_of
+from metaprior.predictive.stacked import StackedPosteriors
 from metaprior.types import Leaf
 
 #: What is minimised over x: a function from the draws' values [S, R] and lowest known values [S] to one number per row.
@@ -112,7 +112,7 @@ def _slopes(
 
 @compiled
 def _integrated_slopes(
-    posterior: ConditionedGP,
+    posterior: StackedPosteriors,
     key: Key[Array, ""],
     x: Float[Array, "R D"],
     known: Float[Array, " S"],
