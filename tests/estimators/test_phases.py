@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from metaprior import MetaGPRegressor
-from metaprior.estimators import fit_together, metagp_method, method, phases
+from metaprior.estimators import fit_together, many, metagp_method, method, phases
 from metaprior.io.checkpoints import Checkpoint
 from metaprior.output_layer import Exact, InducingRows
 
@@ -44,10 +44,51 @@ def test_many_rows_go_through_inducing_rows_before_the_exact_bound(regimes):
     assert np.sqrt(np.mean((model.predict(X) - np.sin(3 * X[:, 0])) ** 2)) < 0.1
 
 
+def test_inducing_rows_that_are_meant_go_through_few_first(regimes):
+    model = clone(MODEL).set_params(output_layer="inducing_rows", n_inducing_rows=20).fit(X, Y)
+    assert regimes == [InducingRows, InducingRows]
+    assert model.model_.output.points.shape == (20, 1)
+
+
+MANY = RNG.uniform(-1, 1, (200, 1))
+OF_MANY = np.sin(3 * MANY[:, 0]) + 0.1 * RNG.standard_normal(200)
+
+
+def test_the_exact_bound_of_rows_that_repeat_others_goes_through_those_that_say_as_much(regimes, monkeypatch):
+    through_few = clone(MODEL).fit(MANY, OF_MANY)
+    assert regimes == [InducingRows, InducingRows]
+    assert isinstance(through_few.model_.output, Exact)
+    monkeypatch.setattr(phases, "chosen_rows", lambda *_: None)
+    through_all = clone(MODEL).fit(MANY, OF_MANY)
+    assert regimes[2:] == [InducingRows, Exact]
+    means = [np.mean(model.elbo_history_[-20:]) for model in (through_few, through_all)]
+    assert means[0] == pytest.approx(means[1], abs=0.5)
+    new = np.linspace(-1, 1, 50)[:, None]
+    predictions = [model.predict(new, return_std=True) for model in (through_few, through_all)]
+    np.testing.assert_allclose(predictions[0][0], predictions[1][0], atol=0.02)
+    np.testing.assert_allclose(predictions[0][1], predictions[1][1], rtol=0.02)
+
+
+def test_fits_side_by_side_choose_rows_of_their_own_data(monkeypatch):
+    seen, train_many = [], many.train_many
+
+    def watched(models, *arguments, **options):
+        seen.append([np.asarray(model.output.points) for model in models])
+        return train_many(models, *arguments, **options)
+
+    monkeypatch.setattr(many, "train_many", watched)
+    fit_together([clone(MODEL), clone(MODEL)], [(MANY, OF_MANY), (MANY[::-1] ** 3, OF_MANY)])
+    first, second = seen[1]
+    assert first.shape == second.shape
+    scaled = [(x - x.mean()) / x.std() for x in (MANY, MANY**3)]
+    for points, x in zip((first, second), scaled, strict=True):
+        assert np.abs(points - x[:, 0]).min(axis=1).max() < 1e-6
+
+
 @pytest.mark.parametrize(
     ("parameters", "rows"),
-    [({}, 20), ({"early_stopping": True}, 40), ({"output_layer": "inducing_rows"}, 40)],
-    ids=["few rows", "its own end", "another regime"],
+    [({}, 20), ({"early_stopping": True}, 40), ({"input_kernel": None}, 40)],
+    ids=["few rows", "its own end", "a global layer"],
 )
 def test_other_fits_have_one_phase(regimes, parameters, rows):
     clone(MODEL).set_params(**parameters).fit(X[:rows], Y[:rows])

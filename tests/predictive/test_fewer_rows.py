@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from metaprior import MetaGPRegressor
+from metaprior.chosen_rows import least_known, size_above
 from metaprior.kernels import RBF
 from metaprior.predictive import fewer_rows, integrated
-from metaprior.predictive.fewer_rows import least_known, size_above
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (200, 2))
@@ -40,9 +40,11 @@ def test_no_value_is_more_uncertain_than_the_tolerance_given_the_rows(lengthscal
     assert _posterior_variances(covariance + 1e-9 * np.eye(200), rows).max() <= 1e-3
 
 
-def test_no_more_rows_than_allowed_and_none_that_is_known_already():
+def test_there_are_no_more_rows_than_allowed_and_known_ones_come_last():
     assert len(least_known(np.eye(20), 1e-3, 7)) == 7
-    assert sorted(least_known(np.diag([1.0] * 3 + [0.0] * 17), 0.0, 20)) == [0, 1, 2]
+    rows = least_known(np.diag([0.0] * 50 + [1.0] * 3 + [0.0] * 50), 0.0, 60)
+    assert sorted(rows[:3]) == [50, 51, 52]
+    assert len(set(rows)) == len(rows) == 32
 
 
 def test_sizes_are_few_and_waste_little():

@@ -21,7 +21,7 @@ def train_together(method: TrainedMethod, jobs: Sequence[Job], problems: Sequenc
     models, fits = [job.model for job in jobs], list[list[Fit]]()
     with method.computing():
         for phases in zip(*[job.phases for job in jobs], strict=True):
-            models = [phase.ready(model) for phase, model in zip(phases, models, strict=True)]
+            models = phases[0].ready(models, [job.data for job in jobs])
             with progress_bar(method.training.verbose) as listener:
                 fits.append(
                     train_many(
@@ -29,13 +29,14 @@ def train_together(method: TrainedMethod, jobs: Sequence[Job], problems: Sequenc
                         [job.data for job in jobs],
                         [make_key(job.seed) for job in jobs],
                         recipe=phases[0].recipe,
-                        step_config=method.step_config(longest),
+                        step_config=phases[0].step_config(method.step_config(longest), longest.num_rows),
                         optimizer=method.training.optimizer,
                         listener=listener,
                         stop_when=[job.stop_when for job in jobs],
                         settling=phases[0].settling,
                     )
                 )
+            fits[-1] = [fit._replace(model=phases[0].ended(fit.model)) for fit in fits[-1]]
             models = [fit.model for fit in fits[-1]]
     joined = [joined_fits(own) for own in zip(*fits, strict=True)]
     return [method.with_rows(fit, job.data) for fit, job in zip(joined, jobs, strict=True)]

@@ -207,11 +207,13 @@ class TrainedMethod(NetworkMethod):
         model, fits, step = job.model, list[Fit](), self.step_config(problem)
         with self.computing():
             for number, phase in enumerate(job.phases, 1):
-                model = phase.ready(fits[-1].model if fits else model)
+                (model,) = phase.ready([fits[-1].model if fits else model], [job.data])
                 own = checkpoint
                 if checkpoint is not None and number < len(job.phases):
                     own = checkpoint.inside(f"phase{number}")
-                fits.append(self._train_phase(phase, job._replace(model=model), step, own))
+                own_step = phase.step_config(step, problem.num_rows)
+                fit = self._train_phase(phase, job._replace(model=model), own_step, own)
+                fits.append(fit._replace(model=phase.ended(fit.model)))
         return self.with_rows(joined_fits(fits), job.data)
 
     def _train_phase(self, phase: Phase, job: Job, step: StepConfig, checkpoint: CheckpointConfig | None) -> Fit:

@@ -1,55 +1,112 @@
 """A fit in phases: the usual one, or a coarse one before a fine one.
 
-A step of the exact regime costs N^3. Through few inducing rows it costs N M^2, and the layers below the output learn
-there nearly what they would learn from the exact bound. So from `COARSE_FROM` rows on, the coarse phase goes until its
-bound is flat, and the exact bound has only the steps that it still needs. On four tables that no report scores (450 to
-810 rows, three splits each) this takes about half of the time of the exact bound alone; NLLs on new rows agree to 0.01,
-bounds to 4 nats on three of the four, and on the last, a function with little noise, the bound is 6 of 548 lower.
+A step of a local layer's exact regime costs N^3, through M inducing rows N M^2. Through few inducing rows, with few of
+the data in a step, the layers below the output learn nearly what they would learn from the whole. So from `COARSE_FROM`
+rows on, a coarse phase goes until its bound is flat. The fine phase of the exact regime then goes on through rows that
+say as much as all (`chosen_rows`): its bound is the exact one to a small part of a nat. Where that would take most of
+the rows, it takes all of them.
 """
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Array, Key
 
-from metaprior.inference import Fit, Recipe, Settling
+from metaprior.chosen_rows import chosen_rows
+from metaprior.inference import Batch, Data, Fit, Recipe, Settling, StepConfig
 from metaprior.model import Model
-from metaprior.output_layer import OutputLayer
+from metaprior.output_layer import Exact, InducingRows, OutputLayer
 
 #: Rows from which on a fit of the exact regime begins coarse, and the inducing rows it begins with.
-COARSE_FROM, COARSE_ROWS = 400, 150
+COARSE_FROM, COARSE_ROWS = 200, 96
+#: Rows of a step of the coarse phase at the most, drawn anew for every step.
+COARSE_BATCH = 2048
+#: The part of the coarse phase in which its rate rises: units that a quick start would switch off stay.
+COARSE_RISE = 0.2
 #: Steps between two looks at the fine phase's bound, and the part of the coarse phase's rate that it has.
 FINE_WINDOW, FINE_RATE = 25, 0.5
+#: The largest variance of a value given the fine phase's rows, in variances of the noise, and draws of the layers below
+#: that they are chosen for.
+FINE_TOLERANCE, FINE_DRAWS = 1e-4, 4
 
 
 class Phase(NamedTuple):
-    """A part of a fit: what makes the model ready for it, how it goes, and when it has converged."""
+    """A part of a fit: what makes models ready for it, how it goes, when it has converged, and what it ends with.
 
-    ready: Callable[[Model], Model]
+    `most_rows` bounds the rows of a step.
+    """
+
+    ready: Callable[[Sequence[Model], Sequence[Data]], list[Model]]
     recipe: Recipe
     settling: Settling | None
+    ended: Callable[[Model], Model]
+    most_rows: int | None = None
+
+    def step_config(self, usual: StepConfig, num_rows: int) -> StepConfig:
+        """Return how many rows and draws a step of this phase takes."""
+        if self.most_rows is None or num_rows <= self.most_rows:
+            return usual
+        return usual._replace(batch_size=self.most_rows)
 
 
 def usual_phase(recipe: Recipe, settling: Settling | None) -> Phase:
     """Return the one phase of a usual fit."""
-    return Phase(lambda model: model, recipe, settling)
+    return Phase(lambda models, _: list(models), recipe, settling, lambda model: model)
 
 
-def coarse_to_fine(usual: Phase, coarse: OutputLayer, exact: OutputLayer) -> list[Phase]:
-    """Return a phase with a coarse output layer that ends when it is flat, and a short one with the exact one."""
+def coarse_phase(usual: Phase, coarse: OutputLayer) -> Phase:
+    """Return a phase with a coarse output layer, which ends when it is flat."""
+    recipe = usual.recipe._replace(num_steps=int(usual.recipe.num_steps) // 2, decay_starts=1.0, rises=COARSE_RISE)
+    return Phase(partial(_with_output, coarse), recipe, usual.settling, lambda model: model, COARSE_BATCH)
 
-    def with_output(output: OutputLayer) -> Callable[[Model], Model]:
-        return lambda model: dataclasses.replace(model, output=output)
 
+def fine_phase(usual: Phase, output: OutputLayer) -> Phase:
+    """Return a short phase with the output layer that is meant, after a coarse one."""
     assert usual.settling is not None
-    half = int(usual.recipe.num_steps) // 2
-    first = usual.recipe._replace(num_steps=half, decay_starts=1.0)
-    last = usual.recipe._replace(num_steps=half, learning_rate=FINE_RATE * float(usual.recipe.learning_rate))
-    return [
-        Phase(with_output(coarse), first, usual.settling),
-        Phase(with_output(exact), last, usual.settling._replace(window=FINE_WINDOW)),
-    ]
+    rate = FINE_RATE * float(usual.recipe.learning_rate)
+    recipe = usual.recipe._replace(num_steps=int(usual.recipe.num_steps) // 2, learning_rate=rate)
+    settling = usual.settling._replace(window=FINE_WINDOW)
+    return usual._replace(ready=partial(_with_output, output), recipe=recipe, settling=settling)
+
+
+def exact_phase(usual: Phase, key: Key[Array, ""], jitter: float) -> Phase:
+    """Return a fine phase through rows that say as much as all of the data, which ends with the exact output layer."""
+    ready = partial(_through_chosen_rows, key, jitter)
+    return fine_phase(usual, Exact())._replace(ready=ready, ended=_exact)
+
+
+def _with_output(output: OutputLayer, models: Sequence[Model], data: Sequence[Data]) -> list[Model]:
+    return [dataclasses.replace(model, output=output) for model in models]
+
+
+def _exact(model: Model) -> Model:
+    return dataclasses.replace(model, output=Exact())
+
+
+def _through_chosen_rows(
+    key: Key[Array, ""], jitter: float, models: Sequence[Model], data: Sequence[Data]
+) -> list[Model]:
+    """Return the models with the rows that each needs, as many for each; with all rows where one needs most.
+
+    There are no fewer than in the coarse phase: what it has compiled then serves this one.
+    """
+    pairs, number = list(zip(models, data, strict=True)), COARSE_ROWS
+    for _ in range(2):  # the second time with as many as the one that needs most
+        chosen = [chosen_rows(model, key, FINE_DRAWS, _batch(own), FINE_TOLERANCE, number) for model, own in pairs]
+        number = max(0 if each is None else len(each) for each in chosen)
+        if all(each is not None and len(each) == number for each in chosen):
+            return [
+                dataclasses.replace(model, output=InducingRows(np.asarray(own.x)[each], None, jitter))
+                for (model, own), each in zip(pairs, chosen, strict=True)
+            ]
+    return [_exact(model) for model in models]
+
+
+def _batch(data: Data) -> Batch:
+    return Batch(data.x, data.y, data.weight)
 
 
 def joined_fits(fits: Sequence[Fit]) -> Fit:

@@ -9,6 +9,8 @@ from metaprior.estimators.method import Problem
 from metaprior.likelihoods import Gaussian
 from metaprior.output_layer import Exact, InducingRows, OutputLayer, PseudoObservations
 
+#: Relative jitter of the inducing rows' covariance. The prior's variance may be ten thousand times the noise's.
+ROWS_JITTER = {"float32": 1e-4, "float64": 1e-9}
 #: The names of `output_layer`.
 REGIMES = ("auto", "exact", "inducing_rows", "pseudo_observations", "drawn")
 #: The size of the matrix that the exact regime factors at every step: up to which it is chosen, and the most that it

@@ -12,7 +12,7 @@ from metaprior.random import random_rows
 from metaprior.types import Leaf
 
 #: Rows from which the ladder of sizes is finer.
-FINE_FROM = 512
+FINE_FROM = 128
 
 
 class Data(eqx.Module):
@@ -35,7 +35,7 @@ class StepConfig(NamedTuple):
 def padded_size(num_rows: int) -> int:
     """Return the next size of a coarse ladder, so that growing data seldom recompile.
 
-    It has two sizes per octave, and eight from 512 rows on: a step costs more there than a compilation, and rows that
+    It has two sizes per octave, and eight from 128 rows on: a step costs more there than a compilation, and rows that
     weigh nothing cost as much as others.
     """
     if num_rows > FINE_FROM:

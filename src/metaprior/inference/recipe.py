@@ -53,6 +53,7 @@ class Recipe(NamedTuple):
     final_rate: Leaf | float = 0.01
     decay_starts: Leaf | float = 0.7
     begins: Leaf | float = 0.0
+    rises: Leaf | float = 0.02
     normals_start: Leaf | float = 0.2
     normals_full: Leaf | float = 0.5
     kl_starts: Leaf | float = 0.2
@@ -74,7 +75,7 @@ class Recipe(NamedTuple):
         """Return the learning rate: a short rise, level, then from `decay_starts` a cosine to `final_rate` of it."""
         cosine = 0.5 * (1 + jnp.cos(jnp.pi * ramp(progress, self.decay_starts, 1.0)))
         shape = cosine * (1 - self.final_rate) + self.final_rate
-        return shape * self.learning_rate * ramp(progress, self.begins - 1e-3, self.begins + 0.02)
+        return shape * self.learning_rate * ramp(progress, self.begins - 1e-3, self.begins + self.rises)
 
 
 #: Changes to a recipe for bounds that need no order: all at once, and half of the run for the falling rate.

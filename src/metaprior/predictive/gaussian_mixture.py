@@ -88,7 +88,8 @@ def _newton(
     proposed = y + step
     is_inside = np.isfinite(proposed) & (proposed >= low) & (proposed <= high) & (not halve)
     proposed = np.where(is_inside, proposed, 0.5 * (low + high))
-    return proposed, low, high, np.where(probability == level, 0.0, np.abs(proposed - y))
+    proposed = np.where(probability == level, y, proposed)
+    return proposed, low, high, np.abs(proposed - y)
 
 
 def crps(part: Gaussians, y: np.ndarray) -> np.ndarray:
