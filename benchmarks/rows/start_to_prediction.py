@@ -51,6 +51,6 @@ def measure() -> Row:
     return Row(
         "process start to prediction, the demo's model, warm cache (seconds)",
         whole,
-        "<= 15",
+        "<= 7",
         {"first fit of one step, imports and compiling, cold (seconds)": cold, "the same, cached (seconds)": warm},
     )

@@ -23,7 +23,7 @@ from metaprior.types import Leaf
 from metaprior.weights import PreparedWeights
 
 #: Rows of a chunk, and rows of one where there are many.
-CHUNK_ROWS, MANY_ROWS = 256, 2048
+CHUNK_ROWS, MANY_ROWS = 256, 4096
 #: How many draws are computed at once.
 DRAWS_AT_ONCE = 8
 

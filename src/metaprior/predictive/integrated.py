@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Key
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from metaprior.compilation import as_float64, compiled, in_float64
+from metaprior.compilation import as_float64, compiled, compiled_to_run_fast, in_float64
 from metaprior.likelihoods import Gaussian, Likelihood
 from metaprior.model import Model
 from metaprior.numerics import small_cholesky
@@ -210,7 +210,7 @@ def _conditioned(model: Model, key: Key[Array, ""], num_draws: int) -> tuple[Con
     return jax.lax.map(one, normals)
 
 
-@compiled
+@compiled_to_run_fast
 def _moments(posterior: StackedPosteriors, x: Float[Array, "B D"]) -> tuple[Array, Array]:
     return posterior.each(lambda own: own.moments(x))
 
