@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController
 
 from metaprior import compilation
-from metaprior.compilation import compiled
+from metaprior.compilation import compiled, one_blas_thread
 
 
 @pytest.fixture
@@ -54,3 +55,21 @@ def test_an_option_that_the_compiler_does_not_know_is_left_out(asked_anew, monke
 def test_this_version_knows_the_options(asked_anew):
     """Where this fails, a new version of XLA has dropped the option: compile times are to be measured again."""
     assert compilation._options() == compilation._QUICK
+
+
+def _blas_threads() -> list[int]:
+    return [library["num_threads"] for library in ThreadpoolController().select(user_api="blas").info()]
+
+
+def test_blas_has_one_thread_inside_blocks_and_as_many_as_before_after_the_last_of_them():
+    """Blocks may overlap, also in other threads."""
+    with ThreadpoolController().limit(limits=2, user_api="blas"):
+        before = _blas_threads()
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        assert set(_blas_threads()) == {1}
+        first.__exit__(None, None, None)
+        assert set(_blas_threads()) == {1}
+        second.__exit__(None, None, None)
+        assert _blas_threads() == before

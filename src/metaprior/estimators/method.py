@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import numpy as np
 
-from metaprior.compilation import compilation_cache, drop_programs_when_many
+from metaprior.compilation import compilation_cache, drop_programs_when_many, one_blas_thread
 from metaprior.estimators.config import DrawsConfig, NetworkConfig, TrainingConfig
 from metaprior.estimators.phases import Phase, joined_fits, usual_phase
 from metaprior.estimators.progress import progress_bar
@@ -151,7 +151,7 @@ class NetworkMethod(abc.ABC):
     def computing(self) -> Iterator[None]:
         """Compute in the method's float type, with the compilation cache on."""
         drop_programs_when_many()
-        with compilation_cache(), jax.enable_x64(self.dtype == "float64"):
+        with compilation_cache(), one_blas_thread(), jax.enable_x64(self.dtype == "float64"):
             yield
 
 
