@@ -342,6 +342,19 @@ def test_weights_and_rows_give_the_same_exact_bound_and_derivatives_also_where_r
     _assert_same_slopes(*([_symmetric(leaf) for leaf in each] for each in (found, _slopes(Exact(), setting, batch))))
 
 
+@each_of_three
+@pytest.mark.parametrize("regime", [Exact(), InducingRows(X[FIRST], jitter=JITTER)])
+def test_a_row_that_weighs_three_counts_as_three_rows(settings, case, regime):
+    setting = settings(case)
+    batch, often = setting.batch(padded=False), np.array([1, 3, 1, 2, 1, 1, 1])
+    repeated = Batch(*(jnp.repeat(a, often, axis=0) for a in (batch.x, batch.y, batch.weight)))
+    weighed = Batch(batch.x, batch.y, jnp.asarray(often, float))
+    found, expected = (_answers(setting.gp, {"one": regime}, setting.likelihood, b)["one"] for b in (weighed, repeated))
+    np.testing.assert_allclose(found.bound, expected.bound, rtol=1e-8)
+    for a, b in zip(found.moments, expected.moments, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-7)
+
+
 def test_outputs_that_come_apart_give_the_bound_the_kl_and_the_derivatives_of_the_joint_matrix(settings):
     """The same precisions, written for every output, take the way of one matrix."""
     setting = settings("classes")

@@ -10,7 +10,16 @@ from metaprior.estimators.many import train_together
 from metaprior.estimators.metagp_config import MetaGPConfig
 from metaprior.estimators.metagp_prior import initial_weights, warn_of_far_codes
 from metaprior.estimators.method import Problem, TrainedMethod
-from metaprior.estimators.phases import COARSE_FROM, COARSE_ROWS, Phase, coarse_phase, exact_phase, fine_phase
+from metaprior.estimators.phases import (
+    COARSE_FROM,
+    COARSE_ROWS,
+    GLOBAL_BATCH,
+    LOCAL_BATCH,
+    Phase,
+    coarse_phase,
+    exact_phase,
+    fine_phase,
+)
 from metaprior.estimators.regime import ROWS_JITTER, chosen_regime, initial_output
 from metaprior.hypers import HyperPosterior
 from metaprior.inference import ALL_AT_ONCE, Batch, Data, Fit, Recipe, Settling, StepConfig
@@ -199,20 +208,25 @@ class MetaGPMethod(TrainedMethod):
         return usual if batch is None else usual._replace(window=max(usual.window, -(-problem.num_rows // batch)))
 
     def phases(self, model: Model, problem: Problem, seed: int) -> list[Phase]:
-        """Return the usual phase; or, for a local layer that sees many rows at every step, a coarse and a fine one."""
+        """Return the usual phase; or, for a layer that sees many rows at every step, a coarse and a fine one."""
         (usual,) = super().phases(model, problem, seed)
         output, jitter = model.output, ROWS_JITTER[self.dtype]
-        is_many = isinstance(output, Exact | InducingRows) and self._exact_size(problem) >= COARSE_FROM
         # what ends a run by other rules is one run
-        if not is_many or usual.settling is None or self.training.optimizer is not None:
+        is_free = usual.settling is not None and self.training.optimizer is None
+        if not is_free or not isinstance(output, Exact | InducingRows):
             return [usual]
-        assert isinstance(output, Exact | InducingRows)
+        is_warm, size = problem.last is not None, self._exact_size(problem)
+        if isinstance(output, Exact) and size < problem.num_rows * problem.num_functions:  # in the space of the weights
+            is_many = problem.num_rows > GLOBAL_BATCH and not is_warm
+            return [coarse_phase(usual, output, GLOBAL_BATCH), fine_phase(usual, output)] if is_many else [usual]
+        if size < COARSE_FROM or (is_warm and isinstance(output, InducingRows)):
+            return [usual]
         fine = exact_phase(usual, make_key(seed), jitter) if isinstance(output, Exact) else fine_phase(usual, output)
-        if problem.last is not None:
-            return [usual if isinstance(output, InducingRows) else fine]
+        if is_warm:
+            return [fine]
         rng = np.random.default_rng([seed, 2])
         coarse = initial_output("inducing_rows", problem, COARSE_ROWS, jitter, rng, separable=False)
-        return [coarse_phase(usual, coarse), fine]
+        return [coarse_phase(usual, coarse, LOCAL_BATCH), fine]
 
     def with_rows(self, fit: Fit, data: Data) -> Fit:
         """Return the fit with the rows that an integrated output layer is conditioned on."""

@@ -30,7 +30,7 @@ class Exact(OutputLayer):
             return WeightPosterior.of(gp, noise_of(likelihood), RowSums.of(gp, batch)).log_evidence, {}
         rows, covariance, residual, real = self._observed(gp, likelihood, batch)
         constant = 0.5 * np.log(2 * np.pi) * jnp.sum(1 - real)  # the part that padded rows add
-        return gaussian_log_density_of(covariance, residual) + constant, {}
+        return gaussian_log_density_of(covariance, residual) + constant + _repetitions(likelihood, batch), {}
 
     def conditioned(self, gp: FunctionGP, likelihood: Likelihood) -> ObservedRows | ConditionedWeights:
         """Return the posterior of GP regression. Cost (N K)^3, or N I^2 + (I K)^3 through I weights of each output."""
@@ -58,6 +58,16 @@ class Exact(OutputLayer):
         covariance = gp.prior.covariance(rows, rows) + jnp.diag(spread)
         y = jnp.where(real > 0, by_output(jnp.asarray(batch.y)), 0)
         return rows, covariance, (y - gp.prior.mean(rows).ravel()) * real, real
+
+
+def _repetitions(likelihood: Likelihood, batch: Batch) -> Float[Array, ""]:
+    """Return what rows add that count w times: they tell of f as one row with the noise's variance over w does.
+
+    log N(y, w times; f, noise^2) = log N(y; f, noise^2 / w) - (w - 1) log(2 pi noise^2) / 2 - log(w) / 2.
+    """
+    weight = jnp.where(batch.weight > 0, batch.weight, 1)
+    logs = jnp.log(2 * np.pi * noise_of(likelihood) ** 2)
+    return -0.5 * (jnp.sum(weight - 1) * jnp.sum(logs) + len(logs) * jnp.sum(jnp.log(weight)))
 
 
 def _has_fewer_weights(gp: FunctionGP, batch: Batch) -> bool:

@@ -1,10 +1,10 @@
 """The exact regime of a global output layer, computed in the space of its weights instead of that of the rows.
 
 Where no input kernel modulates the layer, f_o(x) = phi(x)' w_o with Gaussian weights w ~ N(m, L L') of all outputs,
-and the rows matter through a few sums alone. With S = Phi' W Phi, b_o = Phi' W (y_o - Phi m_o) / noise_o^2 and
-B = I + L' (S / noise_o^2 for every output o) L,
+and the rows matter through a few sums alone; W says how often each row counts. With S = Phi' W Phi,
+b_o = Phi' W (y_o - Phi m_o) / noise_o^2 and B = I + L' (S / noise_o^2 for every output o) L,
 
-    log p(y | below) = sum_o log N(y_o; Phi m_o, noise_o^2 W^-1) + |L_B^-1 L' b|^2 / 2 - log |B| / 2,
+    log p(y | below) = sum_o sum_n W_n log N(y_no; (Phi m_o)_n, noise_o^2) + |L_B^-1 L' b|^2 / 2 - log |B| / 2,
 
 and the posterior of the weights is N(m + A A' b, A A') with A = L L_B^-T. Nothing is approximated, a step costs
 N I^2 + (I K)^3 for I units and K outputs, and a row of a prediction costs I K (I K).
@@ -23,13 +23,12 @@ from metaprior.weight_gp import OutputRows
 
 
 class RowSums(eqx.Module):
-    """What the posterior of the weights needs of the rows: S = Phi' W Phi, Phi' W y, y' W y, and two counts."""
+    """What the posterior of the weights needs of the rows: S = Phi' W Phi, Phi' W y, y' W y, and the sum of weights."""
 
     gram: Float[Array, "I I"]
     product: Float[Array, "I K"]
     squares: Float[Array, " K"]
     count: Float[Array, ""]
-    log_weight: Float[Array, ""]
 
     @classmethod
     def of(cls, gp: FunctionGP, batch: Batch) -> "RowSums":
@@ -37,13 +36,10 @@ class RowSums(eqx.Module):
 
         def of_block(block: Batch) -> "RowSums":
             phi, weight = gp.rows(block.x).phi, jnp.asarray(block.weight)
-            real = weight > 0
             # a row that weighs nothing may hold any y
-            y = jnp.where(real[:, None], block.y, 0)
+            y = jnp.where(weight[:, None] > 0, block.y, 0)
             weighed = phi * weight[:, None]
-            logs = jnp.sum(jnp.log(jnp.where(real, weight, 1)))
-            count = jnp.sum(real.astype(phi.dtype))
-            return cls(weighed.T @ phi, weighed.T @ y, jnp.sum(y**2 * weight[:, None], axis=0), count, logs)
+            return cls(weighed.T @ phi, weighed.T @ y, jnp.sum(y**2 * weight[:, None], axis=0), jnp.sum(weight))
 
         return sum_over_blocks(of_block, batch)
 
@@ -51,7 +47,7 @@ class RowSums(eqx.Module):
         """Return the sums of y - Phi m in place of those of y."""
         explained = self.gram @ mean.T
         squares = self.squares - jnp.sum(mean.T * (2 * self.product - explained), axis=0)
-        return RowSums(self.gram, self.product - explained, squares, self.count, self.log_weight)
+        return RowSums(self.gram, self.product - explained, squares, self.count)
 
 
 class WeightPosterior(eqx.Module):
@@ -75,7 +71,7 @@ class WeightPosterior(eqx.Module):
         posterior_root = root @ small_root.T
         told = posterior_root.T @ (sums.product / noise**2).T.ravel()
         alone = -0.5 * jnp.sum(sums.squares / noise**2) - sums.count * jnp.sum(jnp.log(noise))
-        alone = alone + 0.5 * num_outputs * (sums.log_weight - sums.count * np.log(2 * np.pi))
+        alone = alone - 0.5 * num_outputs * sums.count * np.log(2 * np.pi)
         log_evidence = alone + 0.5 * jnp.sum(told**2) + jnp.sum(jnp.log(jnp.diagonal(small_root)))
         return cls(mean + posterior_root @ told, posterior_root, log_evidence)
 

@@ -104,6 +104,7 @@ def _of_block(
     scaled = (inverse_root @ gp.prior.covariance(at, rows)) * level
     y = jnp.where(level > 0, by_output(jnp.asarray(block.y)) - gp.prior.mean(rows).ravel(), 0) * level
     own = jnp.diagonal(gp.prior.own_covariance(rows), axis1=1, axis2=2)
-    gap = jnp.maximum(by_output(own) * level**2 - jnp.sum(scaled**2, axis=0), 0)
+    weight = jnp.tile(block.weight, num_outputs)
+    gap = jnp.maximum(by_output(own) * level**2 - jnp.sum(scaled**2, axis=0), 0) / jnp.where(weight > 0, weight, 1)
     count = jnp.repeat(jnp.sum(block.weight)[None], num_outputs)
-    return _Sums(scaled @ scaled.T, scaled @ y, jnp.sum(y**2), jnp.sum(jnp.log1p(gap)), count)
+    return _Sums(scaled @ scaled.T, scaled @ y, jnp.sum(y**2), weight @ jnp.log1p(gap), count)
