@@ -71,12 +71,14 @@ class MetaGPRegressor(Regressor):
         layer is integrated. If every weight is drawn, None is 0.5 with an input kernel and 0.8 without.
     output_layer : {"auto", "exact", "inducing_rows", "pseudo_observations", "drawn"}, default="auto"
         How the posterior of the output layer is found. Given everything below it, the output layer is Gaussian and is
-        integrated out: by "exact" (Gaussian noise, up to 4,000 rows times targets), by "inducing_rows" (Gaussian noise,
-        through `n_inducing_rows` rows), or by "pseudo_observations" (any likelihood, rows in batches). "drawn" draws
-        the output weights with all the others, as the paper does. "auto" is "exact" up to 1,200 rows times targets,
-        "inducing_rows" up to 50,000 rows, and "pseudo_observations" for more rows, for other likelihoods, and if a
-        `batch_size` is given. It is "drawn" if `conditional` is "fitc" or "diag", if there are `residual_layers`, or if
-        the last layer is mean-field.
+        integrated out: by "exact" (Gaussian noise, up to a size of 4,000), by "inducing_rows" (Gaussian noise, through
+        `n_inducing_rows` rows), or by "pseudo_observations" (any likelihood, rows in batches). "drawn" draws the output
+        weights with all the others, as the paper does. The size is that of the matrix that "exact" factors: rows times
+        targets if the input kernel reaches the output layer, and otherwise the units of the last hidden layer (and its
+        bias unit) times targets, for any number of rows. "auto" is "exact" up to a size of 1,200, "inducing_rows" up to
+        50,000 rows, and "pseudo_observations" for more rows, for other likelihoods, and if a `batch_size` is given. It
+        is "drawn" if `conditional` is "fitc" or "diag", if there are `residual_layers`, or if the last layer is
+        mean-field.
     n_inducing_rows : int or "auto", default="auto"
         The number of inducing rows of the output layer. "auto" is 300 for Gaussian noise and 100 for other likelihoods,
         but not more than there are rows. Up to 1,000 rows of three or four classes it is 200 divided by the number of
@@ -92,11 +94,12 @@ class MetaGPRegressor(Regressor):
         where point estimates are overconfident.
     max_iter : int, default=3000
         The largest number of optimizer steps. With an integrated output layer, training ends when the bound no longer
-        rises; if every weight is drawn, it takes all the steps. From 400 rows on, a fit with `output_layer="exact"`
-        begins with inducing rows, which is faster, and each of the two phases takes at most half of the steps.
+        rises; if every weight is drawn, it takes all the steps. If the input kernel reaches the output layer, a fit
+        with "exact" or "inducing_rows" has two phases from 200 rows (times targets) on, a coarse one through 96
+        inducing rows and a fine one, and each of them takes at most half of the steps.
     batch_size : int or "auto", default="auto"
-        The number of rows in a step. "auto" is all rows for "exact" and "inducing_rows"; otherwise it is all rows up to
-        512, and 256 beyond.
+        The number of rows in a step. "auto" is all rows for "exact" and "inducing_rows" (at most 2,048 in the coarse
+        phase, see `max_iter`); otherwise it is all rows up to 512, and 256 beyond.
     learning_rate_init : float or "auto", default="auto"
         The step size of Adam, which falls along a cosine once the bound is flat. "auto" is 0.2 if the output layer is
         integrated and a step sees all rows (0.1 if `fit` continues from the last fit), and 0.02 otherwise.

@@ -42,8 +42,8 @@ class MultiTaskRegressor(RegressorMixin, MultiTask):
     max_iter : int, default=3000
         The maximal number of optimizer steps in `fit`; training ends earlier if the bound no longer rises.
     output_layer : {"auto", "exact", "inducing_rows", "pseudo_observations"}, default="auto"
-        How the output layers are integrated out. All tasks have the same regime, which "auto" chooses by the number of
-        rows of the longest task.
+        How the output layers are integrated out. All tasks have the same regime, which "auto" chooses as a
+        `MetaGPRegressor` would for the longest task.
     weight_gp : {"auto", "per_layer"}, default="auto"
         Each layer has its own GP, because every task has its own output layer.
     local_layers : sequence of int, default=None
