@@ -61,6 +61,21 @@ def test_a_dask_cluster_serves_with_one_setting(cluster):
 
 
 @pytest.mark.slow
+def test_ray_serves_with_one_setting():
+    ray = pytest.importorskip("ray", reason="the local Ray cluster needs ray")
+    from ray.util.joblib import register_ray
+
+    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
+    register_ray()
+    try:
+        with joblib.parallel_config(backend="ray"):
+            results = dict(run_jobs(described, JOBS, n_jobs=2))
+    finally:
+        ray.shutdown()
+    assert {number: value for number, (value, _, _) in results.items()} == EXPECTED
+
+
+@pytest.mark.slow
 def test_a_comparison_on_a_cluster_is_the_comparison_here(cluster):
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, (30, 1))

@@ -38,9 +38,8 @@ class GivenDraws(FunctionDraws):
 
     def __init__(self, f: np.ndarray, likelihood: Likelihood) -> None:
         self.f, self.num_draws, self.x, self.whole = f, len(f), np.zeros((f.shape[1], 1)), False
-        self.given, self.num_functions = likelihood, f.shape[2]
+        self.given = likelihood
 
-    num_functions = 0
     has_gaussians, gaussians = False, None
 
     @property

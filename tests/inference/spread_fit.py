@@ -7,6 +7,7 @@ import numpy as np
 
 from metaprior import MetaGPRegressor
 from metaprior.baselines import MFVIRegressor
+from metaprior.output_layer import blocks
 
 
 def main(out: str, devices: str, address: str | None = None, rank: str = "0") -> None:
@@ -20,9 +21,14 @@ def main(out: str, devices: str, address: str | None = None, rank: str = "0") ->
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (41, 2))
     y = np.sin(3 * x[:, 0]) + x[:, 1]
+    blocks.BLOCK = 16  # so that there are several
     kept = {}
     for name, estimator in {
         "all rows": MetaGPRegressor((4,), input_kernel="rbf", n_inducing=8),
+        "sums over rows": MetaGPRegressor((4,)),
+        "sums over rows, local": MetaGPRegressor(
+            (4,), input_kernel="rbf", output_layer="inducing_rows", n_inducing_rows=9
+        ),
         "batches, noise of rows": MFVIRegressor((4,), batch_size=16),
     }.items():
         estimator.set_params(max_iter=40, n_predict_draws=8, random_state=0, devices=spread).fit(x, y)

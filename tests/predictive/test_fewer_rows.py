@@ -62,7 +62,7 @@ def test_predictions_are_as_good_as_those_through_all_rows(monkeypatch, regime, 
     mean, std = model.predict(X_NEW, return_std=True)
     through = integrated.posterior_of(model.model_, model.draw_key_, 16)[0]
     assert through.one(0).at.phi.shape[0] < 120
-    assert through.one(0).explained.shape[0] < through.one(0).explained.shape[1]
+    assert through.one(0).explained.shape[0] <= through.one(0).explained.shape[1]
 
     monkeypatch.setattr(fewer_rows, "LEAST_ROWS", 10**6)
     monkeypatch.setattr(integrated, "through_fewer_directions", lambda posteriors, noise: posteriors)

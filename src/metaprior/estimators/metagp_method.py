@@ -215,11 +215,11 @@ class MetaGPMethod(TrainedMethod):
         is_free = usual.settling is not None and self.training.optimizer is None
         if not is_free or not isinstance(output, Exact | InducingRows):
             return [usual]
-        is_warm, size = problem.last is not None, self._exact_size(problem)
-        if isinstance(output, Exact) and size < problem.num_rows * problem.num_functions:  # in the space of the weights
+        is_warm = problem.last is not None
+        if not self.config.has_local_output(self.network.num_layers):
             is_many = problem.num_rows > GLOBAL_BATCH and not is_warm
             return [coarse_phase(usual, output, GLOBAL_BATCH), fine_phase(usual, output)] if is_many else [usual]
-        if size < COARSE_FROM or (is_warm and isinstance(output, InducingRows)):
+        if self._exact_size(problem) < COARSE_FROM or (is_warm and isinstance(output, InducingRows)):
             return [usual]
         fine = exact_phase(usual, make_key(seed), jitter) if isinstance(output, Exact) else fine_phase(usual, output)
         if is_warm:

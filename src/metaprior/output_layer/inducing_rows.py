@@ -32,7 +32,7 @@ class InducingRows(OutputLayer):
     def bound(
         self, gp: FunctionGP, likelihood: Likelihood, batch: Batch, normals: Float[Array, "B R"]
     ) -> tuple[Float[Array, ""], dict[str, Float[Array, ""]]]:
-        """Return the collapsed bound of the batch, which must contain all rows."""
+        """Return the collapsed bound of all rows, or of fewer that count for more."""
         at = gp.rows(self.points)
         inverse_root = self._inverse_root(gp, at)
         sums = _sums(gp, likelihood, batch, at, inverse_root)

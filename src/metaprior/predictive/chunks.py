@@ -3,42 +3,52 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Generic, TypeVar
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 #: Numbers that a predictive distribution keeps at the most: half a gigabyte.
 MOST_KEPT = 1 << 26
 
-Chunk = TypeVar("Chunk")
+Chunk = TypeVar("Chunk", bound=tuple[Any, ...])
 Answer = TypeVar("Answer")
 
 
 class Chunks(Generic[Chunk]):
-    """What one pass over the rows finds, chunk by chunk: computed once, or again at every pass where it is too large.
+    """What a pass over the rows finds, chunk by chunk: computed once, or at every pass where it is too much to keep.
 
-    `make` begins a pass; `size` is how many numbers a whole pass yields.
+    `make` begins a pass.
     """
 
-    def __init__(self, make: Callable[[], Iterable[Chunk]], size: int) -> None:
-        self._make, self._is_kept = make, size <= MOST_KEPT
+    def __init__(self, make: Callable[[], Iterable[Chunk]]) -> None:
+        self._make = make
         self._kept: list[Chunk] | None = None
 
     def __iter__(self) -> Iterator[Chunk]:
         """Begin a pass."""
-        if not self._is_kept:
-            return iter(self._make())
-        if self._kept is None:
-            self._kept = list(self._make())
-        return iter(self._kept)
+        if self._kept is not None:
+            yield from self._kept
+            return
+        found: list[Chunk] | None = []
+        size = 0
+        for chunk in self._make():
+            size += sum(np.size(part) for part in chunk)
+            if found is not None:
+                found.append(chunk)
+            if size > MOST_KEPT:
+                found = None
+            yield chunk
+        self._kept = found
 
 
 def in_threads(function: Callable[[Chunk], Answer], chunks: Iterable[Chunk]) -> list[Answer]:
-    """Return the function of every chunk; NumPy's loops let other threads run, so all cores are used."""
-    parts = list(chunks)
-    workers = min(num_threads(), len(parts))
-    if workers <= 1:
-        return [function(part) for part in parts]
+    """Return the function of every chunk, some at a time. NumPy's loops let other threads run: all cores are used."""
+    workers, found, left = num_threads(), list[Answer](), iter(chunks)
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(function, parts))
+        while group := list(islice(left, 8 * workers)):
+            found.extend(map(function, group) if workers == 1 or len(group) == 1 else pool.map(function, group))
+    return found
 
 
 def num_threads() -> int:

@@ -57,11 +57,6 @@ class FunctionDraws(abc.ABC):
     def likelihood(self) -> Likelihood:
         """The likelihood of every draw, its numbers with the axes [S, 1, ...] of draws and rows before their own."""
 
-    @property
-    @abc.abstractmethod
-    def num_functions(self) -> int:
-        """How many values a draw has at a row, K."""
-
     @abc.abstractmethod
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and their draws [S, rows, K], one chunk at a time."""
@@ -134,11 +129,6 @@ class NetworkDraws(FunctionDraws):
 
         return jax.tree.map(with_axes, self.model.likelihood)
 
-    @property
-    def num_functions(self) -> int:
-        """The network's outputs."""
-        return len(self.model.network.weight_layers[-1].outputs)
-
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and their draws [S, rows, K]."""
         for rows, padded in self.padded_chunks():
@@ -175,11 +165,6 @@ class JoinedDraws(FunctionDraws):
     def likelihood(self) -> Likelihood:
         """The likelihood of every draw, [S, 1, ...]."""
         return jax.tree.map(lambda *leaves: np.concatenate(leaves), *[part.likelihood for part in self.parts])
-
-    @property
-    def num_functions(self) -> int:
-        """Those of each model."""
-        return self.parts[0].num_functions
 
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and the draws of all models."""

@@ -75,11 +75,6 @@ class IntegratedDraws(FunctionDraws):
 
         return jax.tree.map(with_axes, self.likelihood_below)
 
-    @property
-    def num_functions(self) -> int:
-        """The network's outputs."""
-        return len(self.model.network.weight_layers[-1].outputs)
-
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and values of f drawn from every row's own marginal, [S, rows, K]; all rows share the normals."""
         for rows, padded in self.padded_chunks():
@@ -90,7 +85,7 @@ class IntegratedDraws(FunctionDraws):
 
     def _normals(self) -> np.ndarray:
         """Return normals for the values of f, [S below, values of each, K]: a lattice, more even than chance."""
-        num_outputs = self.num_functions
+        num_outputs = len(self.model.network.weight_layers[-1].outputs)
         each = -(-self.num_draws // self.num_below)
         size = 1 << (each * self.num_below - 1).bit_length()
         seed = np.random.default_rng(np.asarray(self.key))
@@ -139,11 +134,6 @@ class CoherentDraws(FunctionDraws):
     def likelihood(self) -> Likelihood:
         """The likelihood of every function, [S, 1, ...]."""
         return self._integrated.likelihood
-
-    @property
-    def num_functions(self) -> int:
-        """The network's outputs."""
-        return self._integrated.num_functions
 
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and the functions' values there, [S, rows, K]."""

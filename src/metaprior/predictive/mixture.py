@@ -161,8 +161,7 @@ class DrawsPredictive(MixturePredictive):
     @cached_property
     def _chunks(self) -> Chunks[tuple[slice, np.ndarray]]:
         """The values of the functions."""
-        num_functions = self._draws.num_functions
-        return Chunks(self._draws.chunks, len(self) * self.num_draws * num_functions)
+        return Chunks(self._draws.chunks)
 
     def _components(self) -> Iterable[ComponentChunk]:
         return (ComponentChunk(rows, self._likelihood, f) for rows, f in self._chunks)
@@ -203,8 +202,7 @@ class GaussianMixturePredictive(MixturePredictive):
     @cached_property
     def _chunks(self) -> Chunks[GaussianChunk]:
         """The moments of the functions."""
-        num_outputs = len(self._scale)
-        return Chunks(self._draws.gaussians, len(self) * self.num_draws * num_outputs * (1 + num_outputs))
+        return Chunks(self._draws.gaussians)
 
     def _components(self) -> Iterable[ComponentChunk]:
         return (ComponentChunk(rows, Gaussian(np.log(std)), mean) for rows, mean, std in self._gaussians())
