@@ -46,10 +46,10 @@ demo: $(VENV)/.installed-plot ## run examples/sinusoid.py, which writes sinusoid
 	$(BIN)/python examples/sinusoid.py
 
 $(VENV)/.installed-bench: pyproject.toml | $(VENV)/.created
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[bench]'
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[bench]' -e reproduction
 	@touch $@
 
-bench: $(VENV)/.installed-bench ## measure the ratios of docs/performance.md (about 15 minutes, with the machine for itself)
+bench: $(VENV)/.installed-bench ## measure the ratios of docs/performance.md (about 25 minutes, with the machine for itself; METAPRIOR_DATA must name the tables)
 	$(BIN)/python -m benchmarks
 
 test: lint ## lint, types, import rules, and the tests but the slow ones

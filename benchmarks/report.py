@@ -5,10 +5,12 @@ from typing import Any
 
 HEAD = """# Performance
 
-How fast is a training step, compared with other programs that do similar work? This page answers
-with ratios. The two programs of a ratio took turns in one run, and their median times are compared,
-so the ratios depend little on the machine. The one exception is the time from process start to
-prediction, which is in seconds. [scaling.md](scaling.md) explains what a step costs and why.
+How fast are a prediction, a whole fit and a training step, compared with other programs that do
+similar work? This page answers with ratios. The two programs of a ratio took turns in one run, and
+their median times are compared, so the ratios depend little on the machine. The exceptions are two
+times in seconds, of the first fit and from process start to prediction, and the exponents of growth,
+each beside that of its count of operations. [scaling.md](scaling.md) explains what a step costs and
+why.
 
 `make bench` measures everything again and writes this page from `benchmarks/results.json`. These
 numbers were measured on {date}:

@@ -96,10 +96,11 @@ class MetaGPRegressor(Regressor):
         The largest number of optimizer steps. With an integrated output layer, training ends when the bound no longer
         rises; if every weight is drawn, it takes all the steps. If the input kernel reaches the output layer, a fit
         with "exact" or "inducing_rows" has two phases from 200 rows (times targets) on, a coarse one through 96
-        inducing rows and a fine one, and each of them takes at most half of the steps.
+        inducing rows and a fine one, and each of them takes at most half of the steps. Without an input kernel, "exact"
+        has two phases beyond 2,048 rows.
     batch_size : int or "auto", default="auto"
-        The number of rows in a step. "auto" is all rows for "exact" and "inducing_rows" (at most 2,048 in the coarse
-        phase, see `max_iter`); otherwise it is all rows up to 512, and 256 beyond.
+        The number of rows in a step. "auto" is all rows for "exact" and "inducing_rows" (fewer in the coarse phase,
+        see `max_iter`); otherwise it is all rows up to 512, and 256 beyond.
     learning_rate_init : float or "auto", default="auto"
         The step size of Adam, which falls along a cosine once the bound is flat. "auto" is 0.2 if the output layer is
         integrated and a step sees all rows (0.1 if `fit` continues from the last fit), and 0.02 otherwise.

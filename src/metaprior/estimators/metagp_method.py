@@ -11,10 +11,9 @@ from metaprior.estimators.metagp_config import MetaGPConfig
 from metaprior.estimators.metagp_prior import initial_weights, warn_of_far_codes
 from metaprior.estimators.method import Problem, TrainedMethod
 from metaprior.estimators.phases import (
+    COARSE_BATCH,
     COARSE_FROM,
     COARSE_ROWS,
-    GLOBAL_BATCH,
-    LOCAL_BATCH,
     Phase,
     coarse_phase,
     exact_phase,
@@ -217,8 +216,8 @@ class MetaGPMethod(TrainedMethod):
             return [usual]
         is_warm = problem.last is not None
         if not self.config.has_local_output(self.network.num_layers):
-            is_many = problem.num_rows > GLOBAL_BATCH and not is_warm
-            return [coarse_phase(usual, output, GLOBAL_BATCH), fine_phase(usual, output)] if is_many else [usual]
+            is_many = problem.num_rows > COARSE_BATCH and not is_warm
+            return [coarse_phase(usual, output), fine_phase(usual, output)] if is_many else [usual]
         if self._exact_size(problem) < COARSE_FROM or (is_warm and isinstance(output, InducingRows)):
             return [usual]
         fine = exact_phase(usual, make_key(seed), jitter) if isinstance(output, Exact) else fine_phase(usual, output)
@@ -226,7 +225,7 @@ class MetaGPMethod(TrainedMethod):
             return [fine]
         rng = np.random.default_rng([seed, 2])
         coarse = initial_output("inducing_rows", problem, COARSE_ROWS, jitter, rng, separable=False)
-        return [coarse_phase(usual, coarse, LOCAL_BATCH), fine]
+        return [coarse_phase(usual, coarse), fine]
 
     def with_rows(self, fit: Fit, data: Data) -> Fit:
         """Return the fit with the rows that an integrated output layer is conditioned on."""

@@ -22,8 +22,8 @@ from metaprior.output_layer import Exact, InducingRows, OutputLayer
 
 #: Rows from which on a fit of the exact regime begins coarse, and the inducing rows it begins with.
 COARSE_FROM, COARSE_ROWS = 200, 96
-#: Rows of a step of the coarse phase at the most, drawn anew for every step: of a local layer, and of a global one.
-LOCAL_BATCH, GLOBAL_BATCH = 2048, 8192
+#: Rows of a step of the coarse phase at the most, drawn anew for every step.
+COARSE_BATCH = 2048
 #: The part of the coarse phase in which its rate rises: units that a quick start would switch off stay.
 COARSE_RISE = 0.2
 #: Steps between two looks at the fine phase's bound, and the part of the coarse phase's rate that it has.
@@ -57,10 +57,10 @@ def usual_phase(recipe: Recipe, settling: Settling | None) -> Phase:
     return Phase(lambda models, _: list(models), recipe, settling, lambda model: model)
 
 
-def coarse_phase(usual: Phase, coarse: OutputLayer, most_rows: int) -> Phase:
+def coarse_phase(usual: Phase, coarse: OutputLayer) -> Phase:
     """Return a phase with a coarse output layer, or few rows in a step, which ends when it is flat."""
     recipe = usual.recipe._replace(num_steps=int(usual.recipe.num_steps) // 2, decay_starts=1.0, rises=COARSE_RISE)
-    return Phase(partial(_with_output, coarse), recipe, usual.settling, lambda model: model, most_rows)
+    return Phase(partial(_with_output, coarse), recipe, usual.settling, lambda model: model, COARSE_BATCH)
 
 
 def fine_phase(usual: Phase, output: OutputLayer) -> Phase:

@@ -12,7 +12,7 @@ from metaprior.output_layer.base import Batch
 from metaprior.types import Leaf
 
 #: Rows of a block.
-BLOCK = 4096
+BLOCK = 8192
 
 Sums = TypeVar("Sums", bound=eqx.Module)
 
