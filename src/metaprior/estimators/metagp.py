@@ -103,7 +103,8 @@ class MetaGPRegressor(Regressor):
         see `max_iter`); otherwise it is all rows up to 512, and 256 beyond.
     learning_rate_init : float or "auto", default="auto"
         The step size of Adam, which falls along a cosine once the bound is flat. "auto" is 0.2 if the output layer is
-        integrated and a step sees all rows (0.1 if `fit` continues from the last fit), and 0.02 otherwise.
+        integrated and a step sees all rows (0.1 if an input kernel reaches that layer, or if `fit` continues from the
+        last fit), and 0.02 otherwise.
     optimizer : optax.GradientTransformation, default=None
         Another optimizer, with its own step size. Use one object for all fits: a new one is compiled again.
     n_train_draws : int or "auto", default="auto"

@@ -3,7 +3,7 @@
 A step of a local layer's exact regime costs N^3, through M inducing rows N M^2. Through few inducing rows, with few of
 the data in a step, the layers below the output learn nearly what they would learn from the whole. So from `COARSE_FROM`
 rows on, a coarse phase goes until its bound is flat. The fine phase of the exact regime then goes on through rows that
-say as much as all (`chosen_rows`): its bound is the exact one to about a nat, and the model that it ends with is
+say as much as all (`chosen_rows`): its bound is the exact one to a part of a nat, and the model that it ends with is
 conditioned on all rows. Where that would take most of the rows, it takes all of them.
 """
 
@@ -24,13 +24,13 @@ from metaprior.output_layer import Exact, InducingRows, OutputLayer
 COARSE_FROM, COARSE_ROWS = 200, 96
 #: Rows of a step of the coarse phase at the most, drawn anew for every step.
 COARSE_BATCH = 2048
-#: The part of the coarse phase in which its rate rises: units that a quick start would switch off stay.
-COARSE_RISE = 0.2
+#: The part of the coarse phase in which its rate rises: as many steps as in a fit of one phase.
+COARSE_RISE = 0.04
 #: Steps between two looks at the fine phase's bound, and the part of the coarse phase's rate that it has.
 FINE_WINDOW, FINE_RATE = 25, 0.5
 #: The largest variance of a value given the fine phase's rows, in variances of the noise, and draws of the layers below
 #: that they are chosen for.
-FINE_TOLERANCE, FINE_DRAWS = 1e-2, 4
+FINE_TOLERANCE, FINE_DRAWS = 1e-4, 4
 
 
 class Phase(NamedTuple):
