@@ -6,6 +6,7 @@ import json
 import pkgutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from benchmarks import rows
@@ -28,7 +29,7 @@ def measured(name: str) -> dict:
     done = subprocess.run(command, cwd=FOLDER.parent, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit(f"{name}: failed with exit code {done.returncode}; see its message above.")
-    return {"name": name, **json.loads(done.stdout.splitlines()[-1])}
+    return {"name": name, **json.loads(done.stdout.splitlines()[-1]), "measured on": time.strftime("%Y-%m-%d")}
 
 
 def main() -> None:

@@ -12,8 +12,8 @@ times in seconds, of the first fit and from process start to prediction, and the
 each beside that of its count of operations. [scaling.md](scaling.md) explains what a step costs and
 why.
 
-`make bench` measures everything again and writes this page from `benchmarks/results.json`. These
-numbers were measured on {date}:
+`make bench` measures everything again and writes this page from `benchmarks/results.json`. The last
+measurement was on {date}, on this machine; each row says below when it was measured:
 
 | processor | cores | memory | system | Python | JAX | product of large float32 matrices |
 |---|---|---|---|---|---|---|
