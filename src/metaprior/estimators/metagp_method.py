@@ -219,14 +219,16 @@ class MetaGPMethod(TrainedMethod):
         if not self.config.has_local_output(self.network.num_layers):
             is_many = problem.num_rows > COARSE_BATCH and not is_warm
             return [coarse_phase(usual, output), fine_phase(usual, output)] if is_many else [usual]
-        if self._exact_size(problem) < COARSE_FROM or (is_warm and isinstance(output, InducingRows)):
+        if self._exact_size(problem) < COARSE_FROM:
             return [usual]
-        fine = exact_phase(usual, make_key(seed), jitter) if isinstance(output, Exact) else fine_phase(usual, output)
+        last = usual if is_warm else fine_phase(usual, output)
+        if isinstance(output, Exact):
+            last = exact_phase(last, make_key(seed), jitter)
         if is_warm:
-            return [fine]
+            return [last]
         rng = np.random.default_rng([seed, 2])
         coarse = initial_output("inducing_rows", problem, COARSE_ROWS, jitter, rng, separable=False)
-        return [coarse_phase(usual, coarse), fine]
+        return [coarse_phase(usual, coarse), last]
 
     def with_rows(self, fit: Fit, data: Data) -> Fit:
         """Return the fit with the rows that an integrated output layer is conditioned on."""

@@ -72,10 +72,9 @@ def fine_phase(usual: Phase, output: OutputLayer) -> Phase:
     return usual._replace(ready=partial(_with_output, output), recipe=recipe, settling=settling)
 
 
-def exact_phase(usual: Phase, key: Key[Array, ""], jitter: float) -> Phase:
-    """Return a fine phase through rows that say as much as all of the data, which ends with the exact output layer."""
-    ready = partial(_through_chosen_rows, key, jitter)
-    return fine_phase(usual, Exact())._replace(ready=ready, ended=_exact)
+def exact_phase(phase: Phase, key: Key[Array, ""], jitter: float) -> Phase:
+    """Return the phase through rows that say as much as all of the data; it ends with the exact output layer."""
+    return phase._replace(ready=partial(_through_chosen_rows, key, jitter), ended=_exact)
 
 
 def _with_output(output: OutputLayer, models: Sequence[Model], data: Sequence[Data]) -> list[Model]:

@@ -87,7 +87,7 @@ class FunctionDraws(abc.ABC):
             start += size
 
 
-def padded_size(num_rows: int) -> int:
+def chunk_size(num_rows: int) -> int:
     """Return the size of the chunk that so many rows are in."""
     return CHUNK_ROWS if num_rows <= CHUNK_ROWS else num_rows
 

@@ -87,20 +87,11 @@ class MixturePredictive(Predictive):
                 "Fit all models to the same data, with one likelihood, and predict the same rows with each."
             )
 
-    # --- one output at a time ---------------------------------------------------------
-
-    @property
-    @abc.abstractmethod
-    def _is_gaussian(self) -> bool:
-        """Whether every component is Gaussian."""
+    # --- one output at a time, where the components are Gaussian ------------------------
 
     @abc.abstractmethod
     def _gaussians(self) -> Iterable[Gaussians]:
-        """Return the components of every output, where they are Gaussian, one chunk of rows at a time."""
-
-    @abc.abstractmethod
-    def _components(self) -> Iterable[ComponentChunk]:
-        """Return the components as likelihoods, one chunk of rows at a time."""
+        """Return the components of every output, one chunk of rows at a time."""
 
     def _by_gaussians(self, answer: Callable[..., np.ndarray], *arguments: Any) -> np.ndarray:
         """Return what `gaussian_mixture` says of all rows; targets among the arguments are cut as the rows are."""
@@ -110,23 +101,14 @@ class MixturePredictive(Predictive):
 
         return np.concatenate(in_threads(of_chunk, self._gaussians()))
 
-    def _reduce(self, reduction: Callable[..., Array | tuple[Array, ...]], *per_row: np.ndarray) -> list[np.ndarray]:
-        return reduce_chunks(self._components(), reduction, *per_row)
-
     def _standard_quantile(self, level: float) -> np.ndarray:
-        if self._is_gaussian:
-            return self._by_gaussians(gaussian_mixture.quantile, level)
-        return self._reduce(partial(reductions.quantile, level=np.asarray(level)))[0]
+        return self._by_gaussians(gaussian_mixture.quantile, level)
 
     def _standard_cdf(self, y: np.ndarray) -> np.ndarray:
-        if self._is_gaussian:
-            return self._by_gaussians(gaussian_mixture.cdf, y)
-        return self._reduce(reductions.cdf, y)[0]
+        return self._by_gaussians(gaussian_mixture.cdf, y)
 
     def _standard_crps(self, y: np.ndarray) -> np.ndarray:
-        return (
-            self._by_gaussians(gaussian_mixture.crps, y) if self._is_gaussian else self._reduce(reductions.crps, y)[0]
-        )
+        return self._by_gaussians(gaussian_mixture.crps, y)
 
     @property
     def _has_one_output(self) -> bool:
@@ -163,12 +145,24 @@ class DrawsPredictive(MixturePredictive):
         """The values of the functions."""
         return Chunks(self._draws.chunks)
 
-    def _components(self) -> Iterable[ComponentChunk]:
-        return (ComponentChunk(rows, self._likelihood, f) for rows, f in self._chunks)
-
     @property
     def _is_gaussian(self) -> bool:
         return self._likelihood.is_gaussian
+
+    def _reduce(self, reduction: Callable[..., Array | tuple[Array, ...]], *per_row: np.ndarray) -> list[np.ndarray]:
+        components = (ComponentChunk(rows, self._likelihood, f) for rows, f in self._chunks)
+        return reduce_chunks(components, reduction, *per_row)
+
+    def _standard_quantile(self, level: float) -> np.ndarray:
+        if self._is_gaussian:
+            return super()._standard_quantile(level)
+        return self._reduce(partial(reductions.quantile, level=np.asarray(level)))[0]
+
+    def _standard_cdf(self, y: np.ndarray) -> np.ndarray:
+        return super()._standard_cdf(y) if self._is_gaussian else self._reduce(reductions.cdf, y)[0]
+
+    def _standard_crps(self, y: np.ndarray) -> np.ndarray:
+        return super()._standard_crps(y) if self._is_gaussian else self._reduce(reductions.crps, y)[0]
 
     def _gaussians(self) -> Iterable[Gaussians]:
         for rows, f in self._chunks:
@@ -203,13 +197,6 @@ class GaussianMixturePredictive(MixturePredictive):
     def _chunks(self) -> Chunks[GaussianChunk]:
         """The moments of the functions."""
         return Chunks(self._draws.gaussians)
-
-    def _components(self) -> Iterable[ComponentChunk]:
-        return (ComponentChunk(rows, Gaussian(np.log(std)), mean) for rows, mean, std in self._gaussians())
-
-    @property
-    def _is_gaussian(self) -> bool:
-        return True
 
     def _gaussians(self) -> Iterable[Gaussians]:
         for chunk in self._chunks:

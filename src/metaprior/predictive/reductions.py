@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.likelihoods import Categorical, Likelihood, OutputLikelihood, invert
-from metaprior.predictive.draws import padded_size
+from metaprior.predictive.draws import chunk_size
 from metaprior.types import Leaf
 
 
@@ -36,7 +36,7 @@ def reduce_chunks(
     """Apply a compiled function of (likelihood, f, the rows' arrays) to every chunk, and join the rows again."""
     parts: list[tuple[np.ndarray, ...]] = []
     for rows, likelihood, f in chunks:
-        num_rows, extra = f.shape[1], padded_size(f.shape[1]) - f.shape[1]
+        num_rows, extra = f.shape[1], chunk_size(f.shape[1]) - f.shape[1]
         padded = np.pad(f, ((0, 0), (0, extra), (0, 0)), mode="edge")
         own = [np.pad(a[rows], [(0, extra), *[(0, 0)] * (a.ndim - 1)], mode="edge") for a in per_row]
         of_rows = jax.tree.map(lambda leaf, n=num_rows, e=extra: _padded_rows(leaf, n, e), likelihood)
