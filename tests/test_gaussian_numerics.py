@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from compared import assert_close
-from metaprior.numerics import gaussian_log_density_of, grid_cross_entropy, small_cholesky
+from metaprior.numerics import gaussian_log_density_of, grid_cross_entropy, products_of_columns, small_cholesky
 from written import quickly, random_gram
 
 EPS = np.finfo(np.float64).eps
@@ -93,3 +93,19 @@ def test_small_factor_of_a_singular_matrix_is_finite_and_so_are_its_derivatives(
     assert np.all(np.isfinite(slope))
     # a pivot of the root of a rounding error stands where there is none
     np.testing.assert_allclose(factor @ factor.T, matrix, rtol=0, atol=4 * np.sqrt(EPS) * np.trace(matrix) + 1e-250)
+
+
+@pytest.mark.parametrize("num_rows", [7, 1023, 1024, 4096])
+def test_products_of_columns_and_their_derivative_are_those_of_the_plain_product(num_rows):
+    rng = np.random.default_rng(num_rows)
+    columns, slope = rng.standard_normal((num_rows, 5)), rng.standard_normal((5, 5))
+
+    def weighed(product):
+        return lambda a: jnp.sum(slope * product(a))
+
+    products = products_of_columns(jnp.asarray(columns))
+    derivative = jax.grad(weighed(products_of_columns))(jnp.asarray(columns))
+    plain = jax.grad(weighed(lambda a: a.T @ a))(jnp.asarray(columns))
+    # a sum of num_rows terms of size 1, in any order
+    np.testing.assert_allclose(products, columns.T @ columns, rtol=0, atol=1e-15 * num_rows)
+    np.testing.assert_allclose(derivative, plain, rtol=1e-13, atol=1e-13)

@@ -22,8 +22,12 @@ from metaprior.output_layer import Exact, InducingRows, OutputLayer
 
 #: Rows from which on a fit of the exact regime begins coarse, and the inducing rows it begins with.
 COARSE_FROM, COARSE_ROWS = 200, 96
-#: Rows of a step of the coarse phase at the most, drawn anew for every step.
-COARSE_BATCH = 2048
+#: Rows of a step of the coarse phase at the most, drawn anew for every step. On ten tables of 7,400 rows that no report
+#: scores, bounds end 3 nats of thousands below those of 2,048 rows, after nine tenths of the time.
+COARSE_BATCH = 1024
+#: When the coarse phase of a global layer ends: the fine phase goes on with the same bound, so it may end early. On the
+#: same tables, bounds end another 4 nats lower, and scores are the same, after eight tenths of the time.
+COARSE_WINDOW, COARSE_RISE_PER_ROW = 25, 0.004
 #: The part of the coarse phase in which its rate rises: as many steps as in a fit of one phase.
 COARSE_RISE = 0.04
 #: Steps between two looks at the fine phase's bound, and the part of the coarse phase's rate that it has.
@@ -61,6 +65,13 @@ def coarse_phase(usual: Phase, coarse: OutputLayer) -> Phase:
     """Return a phase with a coarse output layer, or few rows in a step, which ends when it is flat."""
     recipe = usual.recipe._replace(num_steps=int(usual.recipe.num_steps) // 2, decay_starts=1.0, rises=COARSE_RISE)
     return Phase(partial(_with_output, coarse), recipe, usual.settling, lambda model: model, COARSE_BATCH)
+
+
+def few_rows_phase(usual: Phase, output: OutputLayer) -> Phase:
+    """Return a coarse phase with the output layer that is meant, and few rows in a step."""
+    assert usual.settling is not None
+    settling = usual.settling._replace(window=COARSE_WINDOW, per_row=COARSE_RISE_PER_ROW)
+    return coarse_phase(usual, output)._replace(settling=settling)
 
 
 def fine_phase(usual: Phase, output: OutputLayer) -> Phase:

@@ -38,9 +38,13 @@ class FunctionGP(eqx.Module):
     def rows(self, x: Float[Leaf, "B D"]) -> OutputRows:
         """Return the inputs mapped through the layers below the output layer."""
         x = jnp.asarray(x)
+        return OutputRows(self.activations(x) * self.prior.scale, self.draw.aux_inputs(x))
+
+    def activations(self, x: Float[Leaf, "B D"]) -> Float[Array, "B I"]:
+        """Return the activations below the output layer, that of the bias unit last."""
+        x = jnp.asarray(x)
         none = jnp.zeros((x.shape[0], 0), x.dtype)
-        h = self.network([*self.draw.at(x, none), lambda h: h], x)
-        return OutputRows(h * self.prior.scale, self.draw.aux_inputs(x))
+        return self.network([*self.draw.at(x, none), lambda h: h], x)
 
 
 class Batch(eqx.Module):

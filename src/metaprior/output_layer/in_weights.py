@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from metaprior.numerics import jittered_cholesky, jittered_inverse_root
+from metaprior.numerics import jittered_cholesky, jittered_inverse_root, products_of_columns
 from metaprior.output_layer.base import Batch, ConditionedGP, FunctionGP
 from metaprior.output_layer.blocks import sum_over_blocks
 from metaprior.types import Leaf
@@ -35,11 +35,15 @@ class RowSums(eqx.Module):
         """Sum over all rows. Cost N I^2."""
 
         def of_block(block: Batch) -> "RowSums":
-            phi, weight = gp.rows(block.x).phi, jnp.asarray(block.weight)
+            h, weight = gp.activations(block.x), jnp.asarray(block.weight)
             # a row that weighs nothing may hold any y
             y = jnp.where(weight[:, None] > 0, block.y, 0)
-            weighed = phi * weight[:, None]
-            return cls(weighed.T @ phi, weighed.T @ y, jnp.sum(y**2 * weight[:, None], axis=0), jnp.sum(weight))
+            columns = jnp.concatenate([h, y], axis=1) * jnp.sqrt(weight)[:, None]
+            # scaled after the sum: the product is small and the rows are many
+            scale = jnp.concatenate([gp.prior.scale, jnp.ones(y.shape[1], h.dtype)])
+            product, size = products_of_columns(columns) * scale * scale[:, None], h.shape[1]
+            squares = jnp.diagonal(product[size:, size:])
+            return cls(product[:size, :size], product[:size, size:], squares, jnp.sum(weight))
 
         return sum_over_blocks(of_block, batch)
 
