@@ -24,8 +24,9 @@ LARGEST_SILENT_JITTER = 1e-3
 LARGEST_BLOCKWISE = 128
 #: Triangular matrices up to this size are multiplied and inverted at once, larger ones by splitting them in halves.
 LARGEST_WHOLE = 256
-#: Parts that rows are cut into to sum over them in several threads, and the rows from which on that pays.
-ROW_PARTS, LEAST_CUT = 4, 1024
+#: Parts that rows are cut into to sum over them in several threads, the rows from which on that pays, and the columns
+#: up to which it does: wider products are spread over threads by XLA itself.
+ROW_PARTS, LEAST_CUT, WIDEST_CUT = 4, 1024, 128
 
 
 def _half_turn_coefficients() -> tuple[np.ndarray, np.ndarray]:
@@ -318,12 +319,13 @@ gaussian_log_density_of.defvjp(_density_forward, _density_backward)
 def products_of_columns(columns: Float[Array, "N C"]) -> Float[Array, "C C"]:
     """Return A' A, the products of all pairs of columns. Cost N C^2, and as much for the derivative.
 
-    XLA sums along the rows in one thread, so long columns are cut into `ROW_PARTS`, whose products it computes at once.
+    XLA sums along the rows in one thread, so a few long columns are cut into `ROW_PARTS`, computed at the same time.
     The derivative A (G + G') is one product of matrices; that of a product of two different matrices would be two.
     """
-    num_rows = columns.shape[0]
-    parts = ROW_PARTS if num_rows >= LEAST_CUT and num_rows % ROW_PARTS == 0 else 1
-    cut = columns.reshape(parts, -1, columns.shape[1])
+    num_rows, num_columns = columns.shape
+    if num_rows < LEAST_CUT or num_columns > WIDEST_CUT or num_rows % ROW_PARTS:
+        return columns.T @ columns
+    cut = columns.reshape(ROW_PARTS, -1, num_columns)
     return jnp.sum(jnp.einsum("pni,pnj->pij", cut, cut), axis=0)
 
 

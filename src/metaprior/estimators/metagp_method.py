@@ -17,7 +17,6 @@ from metaprior.estimators.phases import (
     Phase,
     coarse_phase,
     exact_phase,
-    few_rows_phase,
     fine_phase,
 )
 from metaprior.estimators.regime import ROWS_JITTER, chosen_regime, initial_output
@@ -219,7 +218,7 @@ class MetaGPMethod(TrainedMethod):
         is_warm = problem.last is not None
         if not self.config.has_local_output(self.network.num_layers):
             is_many = problem.num_rows > COARSE_BATCH and not is_warm
-            return [few_rows_phase(usual, output), fine_phase(usual, output)] if is_many else [usual]
+            return [coarse_phase(usual, output), fine_phase(usual, output)] if is_many else [usual]
         if self._exact_size(problem) < COARSE_FROM:
             return [usual]
         last = usual if is_warm else fine_phase(usual, output)

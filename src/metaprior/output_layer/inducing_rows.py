@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.likelihoods import Likelihood
-from metaprior.numerics import jittered_cholesky, jittered_inverse_root
+from metaprior.numerics import jittered_cholesky, jittered_inverse_root, products_of_columns
 from metaprior.output_layer.base import Batch, FunctionGP, JointRows, OutputLayer, by_output, noise_of
 from metaprior.output_layer.blocks import sum_over_blocks
 from metaprior.types import Fixed, Leaf
@@ -107,4 +107,4 @@ def _of_block(
     weight = jnp.tile(block.weight, num_outputs)
     gap = jnp.maximum(by_output(own) * level**2 - jnp.sum(scaled**2, axis=0), 0) / jnp.where(weight > 0, weight, 1)
     count = jnp.repeat(jnp.sum(block.weight)[None], num_outputs)
-    return _Sums(scaled @ scaled.T, scaled @ y, jnp.sum(y**2), weight @ jnp.log1p(gap), count)
+    return _Sums(products_of_columns(scaled.T), scaled @ y, jnp.sum(y**2), weight @ jnp.log1p(gap), count)
