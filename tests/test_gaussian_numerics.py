@@ -106,6 +106,7 @@ def test_products_of_columns_and_their_derivative_are_those_of_the_plain_product
     products = products_of_columns(jnp.asarray(columns))
     derivative = jax.grad(weighed(products_of_columns))(jnp.asarray(columns))
     plain = jax.grad(weighed(lambda a: a.T @ a))(jnp.asarray(columns))
-    # a sum of num_rows terms of size 1, in any order
-    np.testing.assert_allclose(products, columns.T @ columns, rtol=0, atol=1e-15 * num_rows)
+    # the rounding of a sum of num_rows products, in any order
+    rounding = EPS * num_rows * (np.abs(columns).T @ np.abs(columns))
+    assert np.all(np.abs(products - columns.T @ columns) <= rounding)
     np.testing.assert_allclose(derivative, plain, rtol=1e-13, atol=1e-13)

@@ -97,7 +97,7 @@ class MetaGPRegressor(Regressor):
         rises; if every weight is drawn, it takes all the steps. If the input kernel reaches the output layer, a fit
         with "exact" or "inducing_rows" has two phases from 200 rows (times targets) on, a coarse one through 96
         inducing rows and a fine one, and each of them takes at most half of the steps. Without an input kernel, "exact"
-        has two phases beyond 2,048 rows.
+        has two phases beyond 1,024 rows.
     batch_size : int or "auto", default="auto"
         The number of rows in a step. "auto" is all rows for "exact" and "inducing_rows" (fewer in the coarse phase,
         see `max_iter`); otherwise it is all rows up to 512, and 256 beyond.
