@@ -19,15 +19,18 @@ pytestmark = pytest.mark.filterwarnings("ignore:the median distance")
 def test_a_model_is_fitted_afresh_when_the_rows_have_doubled_and_warm_in_between():
     model = WarmStartedModel(Spy(), warm_iter=7)
     sizes = [10, 13, 13, 19, 20, 25, 50]
-    fitted = [model.fit(np.zeros((size, 1)), np.zeros(size), seed) for seed, size in enumerate(sizes)]
-    assert fitted[2].fits_ == [(10, 100, 0), (13, 7, 1), (19, 7, 3)]  # 13 rows again: nothing to do
+    fitted = []
+    for seed, size in enumerate(sizes):
+        model = model.refitted(np.zeros((size, 1)), np.zeros(size), seed)
+        fitted.append(model.fitted)
+    assert fitted[3].fits_ == [(10, 100, 0), (13, 7, 1), (19, 7, 3)]  # 13 rows again: nothing to do
     assert fitted[5].fits_ == [(20, 100, 4), (25, 7, 5)]
     assert fitted[6].fits_ == [(50, 100, 6)]
 
 
 def test_the_estimator_that_was_given_stays_as_it_is():
     given = Spy()
-    WarmStartedModel(given, warm_iter=7).fit(np.zeros((3, 1)), np.zeros(3), 1)
+    WarmStartedModel(given, warm_iter=7).refitted(np.zeros((3, 1)), np.zeros(3), 1)
     assert vars(given) == vars(Spy())
 
 
