@@ -34,6 +34,22 @@ def test_the_estimator_that_was_given_stays_as_it_is():
     assert vars(given) == vars(Spy())
 
 
+def test_a_new_fit_or_one_that_fails_leaves_the_last_one_as_it_is(monkeypatch):
+    def fail(self, X, y):
+        self.fits_ = "broken"
+        raise KeyboardInterrupt
+
+    last = WarmStartedModel(Spy(), warm_iter=7).refitted(np.zeros((10, 1)), np.zeros(10), 0)
+    before = dict(vars(last)), dict(vars(last.fitted))
+    next_one = last.refitted(np.zeros((13, 1)), np.zeros(13), 1)
+    assert next_one.fitted.fits_ == [(10, 100, 0), (13, 7, 1)]
+    monkeypatch.setattr(Spy, "fit", fail)
+    for size in (13, 20):  # one that goes on, and a fresh one
+        with pytest.raises(KeyboardInterrupt):
+            last.refitted(np.zeros((size, 1)), np.zeros(size), 2)
+    assert (vars(last), vars(last.fitted)) == before
+
+
 STEADY = np.tile([-1.0, 1.0], 20)  # inputs and targets whose units stay as they are
 
 

@@ -64,8 +64,7 @@ class WarmStartedModel:
     """
 
     def __init__(self, estimator: Any, warm_iter: int | None = None, *, warm_start: bool = True) -> None:
-        steps = warm_iter is None or (is_whole(warm_iter) and warm_iter >= 1)
-        expect("warm_iter", warm_iter, "a whole number of at least 1, or None", steps)
+        expect_warm_iter(warm_iter)
         self.template, self.warm_iter = clone(estimator), warm_iter
         self.can_go_on = warm_start and isinstance(estimator, Estimator) and "warm_start" in estimator.get_params()
         self.fitted: Any = None
@@ -192,6 +191,12 @@ def _moved(before: np.ndarray, now: np.ndarray) -> bool:
     (offset, scale), (new_offset, new_scale) = (standard_units(a.reshape(len(a), -1)) for a in (before, now))
     ratio = np.maximum(new_scale / scale, scale / new_scale)
     return bool(np.any(ratio > MOVED) or np.any(np.abs(new_offset - offset) > MOVED * scale))
+
+
+def expect_warm_iter(warm_iter: Any) -> None:
+    """Raise an error unless it can be the number of steps of a warm fit."""
+    steps = warm_iter is None or (is_whole(warm_iter) and warm_iter >= 1)
+    expect("warm_iter", warm_iter, "a whole number of at least 1, or None", steps)
 
 
 def class_name(estimator: Any) -> str:

@@ -16,7 +16,7 @@ from metaprior.decisions.bandit.environment import Environment
 from metaprior.decisions.bandit.policies import POLICIES, model_rows, uniform
 from metaprior.decisions.bandit.rounds import Rounds
 from metaprior.decisions.base import Loop, one_at_a_time
-from metaprior.decisions.warm_start import WarmStartedModel
+from metaprior.decisions.warm_start import WarmStartedModel, expect_warm_iter
 from metaprior.estimators import MetaGPRegressor
 from metaprior.estimators.checks import expect, is_number, is_whole
 from metaprior.estimators.renamed import accepts_old_keywords
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 HIDDEN, FIRST_ITER, WARM_ITER, BATCH_SIZE, N_TRAIN_DRAWS = (20,), 300, 100, 128, 2
 #: The lengthscale on one-hot arms. They lie sqrt(2) apart, so one arm tells little about another.
 ARM_LENGTHSCALE = 0.5
+#: The most arms. Each is a column of the model and a row for every context, so memory grows with their square.
+MOST_ARMS = 10_000
 #: The default `spread`: the best of 1, 0.5, 0.25 and 0.1 on tables that no report uses.
 SPREAD = 0.5
 #: The most contexts that the median distance is computed from.
@@ -75,7 +77,7 @@ class Bandit(Loop[Rounds]):
     Parameters
     ----------
     n_arms : int
-        Number of arms; they are called 0, ..., n_arms - 1.
+        Number of arms, at most 10,000; they are called 0, ..., n_arms - 1.
     estimator : estimator, default=None
         Model of the reward given [context, one-hot arm]: a regressor of this library, or a scikit-learn regressor,
         which needs `sample_y` for "thompson". None means `default_reward_model` for the first contexts.
@@ -129,6 +131,8 @@ class Bandit(Loop[Rounds]):
     ) -> None:
         for name, value, lowest in [("n_arms", n_arms, 2), ("refit_every", refit_every, 1)]:
             expect(name, value, f"a whole number of at least {lowest}", is_whole(value) and value >= lowest)
+        expect("n_arms", n_arms, f"at most {MOST_ARMS} arms", n_arms <= MOST_ARMS)
+        expect_warm_iter(warm_iter)
         expect("policy", policy, f"one of {tuple(POLICIES)}", policy in POLICIES)
         expect("epsilon", epsilon, "a number between 0 and 1", is_number(epsilon) and 0 <= epsilon <= 1)
         expect("spread", spread, "a number of at least 0", is_number(spread) and spread >= 0)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: The default surrogate: its noise in standard deviations of its targets, and the steps of a fresh and of a warm fit.
 SURROGATE_NOISE, FIRST_ITER, WARM_ITER = 0.02, 1000, 300
+#: The most points that are chosen together. Each is chosen by a search of its own.
+MOST_QUERIES = 10_000
 
 
 def default_surrogate(
@@ -45,6 +47,11 @@ def default_surrogate(
     """
     kernel = kernels.RBF() if input_kernel is None else input_kernel
     return MetaGPRegressor(input_kernel=kernel, noise=noise, max_iter=max_iter)
+
+
+def _expect_queries(n_queries: Any) -> None:
+    expect("n_queries", n_queries, "a whole number of at least 1", is_whole(n_queries) and n_queries >= 1)
+    expect("n_queries", n_queries, f"at most {MOST_QUERIES} points at once", n_queries <= MOST_QUERIES)
 
 
 def _accepts_old_order(tell: Callable[..., None]) -> Callable[..., None]:
@@ -80,7 +87,7 @@ class Optimiser(Loop[Evaluations]):
     acquisition : {"thompson", "ei", "random"}, default="thompson"
         How a point is chosen: the minimum of a drawn function, the largest expected improvement, or at random.
     n_queries : int, default=1
-        Number of points that are chosen together.
+        Number of points that are chosen together, at most 10,000.
     n_initial : int, default=None
         Number of points before the surrogate is used; None means 2 * n_dimensions + 2. All values that were told count.
     warp : bool, default=True
@@ -131,7 +138,7 @@ class Optimiser(Loop[Evaluations]):
     ) -> None:
         self.box = Box(bounds)
         expect("acquisition", acquisition, f"one of {tuple(ACQUISITIONS)}", acquisition in ACQUISITIONS)
-        expect("n_queries", n_queries, "a whole number of at least 1", is_whole(n_queries) and n_queries >= 1)
+        _expect_queries(n_queries)
         count = 2 * self.box.n_dimensions + 2 if n_initial is None else n_initial
         expect("n_initial", n_initial, "a whole number of at least 2", is_whole(count) and count >= 2)
         model = WarmStartedModel(default_surrogate() if estimator is None else estimator, warm_iter)
@@ -159,7 +166,7 @@ class Optimiser(Loop[Evaluations]):
         ndarray of shape (n_queries, n_dimensions)
         """
         count = self.n_queries if n_queries is None else n_queries
-        expect("n_queries", count, "a whole number of at least 1", is_whole(count) and count >= 1)
+        _expect_queries(count)
         missing = int(count) - len(self.pending)
         if missing > 0:
             of_design = self._of_design(missing)
