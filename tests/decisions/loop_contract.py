@@ -1,6 +1,9 @@
 """What every loop must do, whatever it asks for: a class of tests that those of a loop inherit."""
 
 import builtins
+import copy
+import pickle
+import threading
 
 import numpy as np
 import pandas as pd
@@ -10,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 import metaprior
 from killed import calls_until_killed
 from metaprior.baselines import ExactGPRegressor
-from metaprior.decisions import Loop
+from metaprior.decisions import ChangedFileError, Loop
 from metaprior.io.saving import load_state, save_state
 
 
@@ -159,7 +162,7 @@ class LoopContract:
         for call in (self.ask, self.step):
             before = self.seen(loop)
             with monkeypatch.context() as patch:
-                patch.setattr("metaprior.decisions.base.save_state", full)
+                patch.setattr("metaprior.decisions.files.save_state", full)
                 with pytest.raises(OSError, match="the disk is full"):
                     call(loop)
             self.assert_same(self.seen(loop), before)
@@ -168,6 +171,91 @@ class LoopContract:
         for twin in (loop, whole):
             twin.run(self.source(), self.n_observations)
         self.assert_same(self.seen(loop)[:2] + (None,), self.seen(whole))
+
+    @pytest.mark.parametrize("error", [OSError("the disk is full"), KeyboardInterrupt()])
+    def test_a_call_that_fails_after_it_has_written_can_be_repeated(self, error, path, monkeypatch):
+        def write_and_fail(*args):
+            save_state(*args)
+            raise error
+
+        loop, whole = self.make(path=path), self.make()
+        for call in (self.ask, self.step) * 2:
+            before = self.seen(loop)[:2]
+            with monkeypatch.context() as patch:
+                patch.setattr("metaprior.decisions.files.save_state", write_and_fail)
+                with pytest.raises(type(error)):
+                    call(loop)
+            self.assert_same((*self.seen(loop)[:2], None), (*before, None))
+            call(loop)
+            call(whole)
+        self.assert_same((*self.seen(loop)[:2], None), self.seen(whole))
+        self.assert_same(self.seen(self.load(self.quick, path)), self.seen(loop))
+
+    # --- several loops on one file, several threads on one loop -----------------------------
+
+    def test_a_loop_whose_file_another_one_has_changed_refuses_to_write_and_stays_as_it_is(self, path):
+        self.make(path=path)
+        first, second = (self.load(self.quick, path) for _ in range(2))
+        self.step(first)
+        before = self.seen(second)
+        with pytest.raises(ChangedFileError, match="has changed, probably by another loop.*load the file again"):
+            self.ask(second)
+        self.assert_same(self.seen(second), before)
+        second = self.load(self.quick, path)
+        self.ask(second)
+        self.step(second)
+        before = self.seen(first)
+        for _ in range(2):  # it stays refused
+            with pytest.raises(ChangedFileError, match="load the file again, and repeat the call there"):
+                self.step(first)
+            self.assert_same(self.seen(first), before)
+        whole = self.make()
+        self.step(whole)
+        self.step(whole)
+        self.assert_same((*self.seen(self.load(self.quick, path))[:2], None), self.seen(whole))
+
+    def test_a_file_that_was_removed_is_written_again(self, path):
+        loop = self.make(path=path)
+        path.unlink()
+        self.step(loop)
+        assert self.load(self.quick, path).n_observed == loop.n_observed
+
+    def test_of_new_loops_on_one_path_one_wins_and_the_others_are_told(self, path):
+        start, told = threading.Barrier(4), []
+
+        def create(seed):
+            start.wait()
+            try:
+                told.append(self.make(path=path, random_state=seed))
+            except FileExistsError as error:
+                told.append(error)
+
+        _in_threads(create, range(4))
+        (winner,) = [loop for loop in told if isinstance(loop, Loop)]
+        assert len(told) == 4
+        assert self.load(self.quick, path).random_state == winner.random_state
+        self.step(winner)
+
+    def test_threads_that_run_one_loop_play_every_round_once(self, path):
+        loop, whole = self.make(path=path), self.make()
+        _in_threads(lambda _: loop.run(self.source(), self.n_observations), range(4))
+        whole.run(self.source(), self.n_observations)
+        self.assert_same((*self.seen(loop)[:2], None), self.seen(whole))
+        self.assert_same(self.seen(self.load(self.quick, path)), self.seen(loop))
+
+    def test_writing_leaves_nothing_beside_the_file(self, path):
+        self.step(self.make(path=path))
+        assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+    @pytest.mark.parametrize("copied", [copy.deepcopy, lambda loop: pickle.loads(pickle.dumps(loop))])
+    def test_a_copy_goes_on_by_itself(self, copied):
+        loop = self.make()
+        self.step(loop)
+        twin, n_before = copied(loop), loop.n_observed
+        self.step(twin)
+        assert twin.n_observed > loop.n_observed == n_before
+        self.step(loop)
+        self.assert_same(self.seen(twin), self.seen(loop))
 
     # --- path and load ------------------------------------------------------------------
 
@@ -213,6 +301,7 @@ class LoopContract:
     def test_a_seed_that_nobody_gave_is_kept(self, path):
         loop = self.make(path=path, random_state=None)
         again = self.load(self.quick, path)
+        again.path = None  # it asks the same; only one of them may write that to the file
         assert again.random_state == loop.random_state
         np.testing.assert_array_equal(self.ask(again), self.ask(loop))
 
@@ -246,3 +335,12 @@ class LoopContract:
             # a question without an answer is asked again
             after = calls_until_killed(self.program, path, self.n_calls - first + first % 2)
             assert before[: first - first % 2] + after == whole
+
+
+def _in_threads(function, arguments):
+    """Call a function with every argument, each in a thread of its own."""
+    threads = [threading.Thread(target=function, args=(argument,)) for argument in arguments]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

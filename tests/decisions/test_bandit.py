@@ -142,6 +142,7 @@ def test_history_has_one_row_per_round():
     ("changes", "message"),
     [
         ({"n_arms": 1}, "n_arms: expected a whole number of at least 2; got 1"),
+        ({"n_arms": 10_001}, "n_arms: expected at most 10000 arms; got 10001"),
         ({"policy": "luck"}, "policy: expected one of .*'thompson'.*; got 'luck'"),
         ({"epsilon": 2}, "epsilon: expected a number between 0 and 1; got 2"),
         ({"spread": -1}, "spread: expected a number of at least 0; got -1"),

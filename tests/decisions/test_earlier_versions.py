@@ -12,7 +12,7 @@ import metaprior.decisions
 from decisions.active_pools import Distance, X, Y
 from decisions.bandit_models import Doors
 from metaprior.bandit import simulate
-from metaprior.decisions import Bandit, Optimiser, PoolLoop, choose, greedy_covariance, minimise
+from metaprior.decisions import Bandit, ChangedFileError, Optimiser, PoolLoop, choose, greedy_covariance, minimise
 from metaprior.io.renamed import LOOP_PARAMETERS
 from metaprior.predictive.from_sklearn import GaussianMarginals
 
@@ -62,6 +62,16 @@ def test_an_optimiser_of_an_earlier_version_goes_on(file):
     loop.run(function, 8)
     np.testing.assert_allclose(loop.X[6:], [[-1.357036, 17.273695], [-0.975355, 14.709432]], rtol=1e-2)
     np.testing.assert_array_equal(Optimiser.load(path).X, loop.X)
+
+
+def test_two_loops_on_a_file_of_an_earlier_version_lose_nothing(file):
+    path = file("optimise")
+    first, second = Optimiser.load(path), Optimiser.load(path)
+    first.tell(1.0, X=[0.0, 20.0])
+    with pytest.raises(ChangedFileError, match="load the file again"):
+        second.tell(2.0, X=[0.5, 20.0])
+    Optimiser.load(path).tell(2.0, X=[0.5, 20.0])
+    np.testing.assert_array_equal(Optimiser.load(path).y[4:], [1.0, 2.0])
 
 
 def test_a_bandit_of_an_earlier_version_goes_on(file):

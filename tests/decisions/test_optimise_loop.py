@@ -106,6 +106,7 @@ def test_verbose_draws_on_stderr_only(capsys):
         ({"acquisition": "luck"}, r"acquisition: expected one of \('thompson', 'ei', 'random'\); got 'luck'"),
         ({"n_initial": 1}, "n_initial: expected a whole number of at least 2"),
         ({"n_queries": 0}, "n_queries: expected a whole number of at least 1; got 0"),
+        ({"n_queries": 10_001}, "n_queries: expected at most 10000 points at once; got 10001"),
         ({"warm_iter": 0}, "warm_iter: expected a whole number of at least 1, or None; got 0"),
     ],
 )

@@ -19,16 +19,35 @@ pytestmark = pytest.mark.filterwarnings("ignore:the median distance")
 def test_a_model_is_fitted_afresh_when_the_rows_have_doubled_and_warm_in_between():
     model = WarmStartedModel(Spy(), warm_iter=7)
     sizes = [10, 13, 13, 19, 20, 25, 50]
-    fitted = [model.fit(np.zeros((size, 1)), np.zeros(size), seed) for seed, size in enumerate(sizes)]
-    assert fitted[2].fits_ == [(10, 100, 0), (13, 7, 1), (19, 7, 3)]  # 13 rows again: nothing to do
+    fitted = []
+    for seed, size in enumerate(sizes):
+        model = model.refitted(np.zeros((size, 1)), np.zeros(size), seed)
+        fitted.append(model.fitted)
+    assert fitted[3].fits_ == [(10, 100, 0), (13, 7, 1), (19, 7, 3)]  # 13 rows again: nothing to do
     assert fitted[5].fits_ == [(20, 100, 4), (25, 7, 5)]
     assert fitted[6].fits_ == [(50, 100, 6)]
 
 
 def test_the_estimator_that_was_given_stays_as_it_is():
     given = Spy()
-    WarmStartedModel(given, warm_iter=7).fit(np.zeros((3, 1)), np.zeros(3), 1)
+    WarmStartedModel(given, warm_iter=7).refitted(np.zeros((3, 1)), np.zeros(3), 1)
     assert vars(given) == vars(Spy())
+
+
+def test_a_new_fit_or_one_that_fails_leaves_the_last_one_as_it_is(monkeypatch):
+    def fail(self, X, y):
+        self.fits_ = "broken"
+        raise KeyboardInterrupt
+
+    last = WarmStartedModel(Spy(), warm_iter=7).refitted(np.zeros((10, 1)), np.zeros(10), 0)
+    before = dict(vars(last)), dict(vars(last.fitted))
+    next_one = last.refitted(np.zeros((13, 1)), np.zeros(13), 1)
+    assert next_one.fitted.fits_ == [(10, 100, 0), (13, 7, 1)]
+    monkeypatch.setattr(Spy, "fit", fail)
+    for size in (13, 20):  # one that goes on, and a fresh one
+        with pytest.raises(KeyboardInterrupt):
+            last.refitted(np.zeros((size, 1)), np.zeros(size), 2)
+    assert (vars(last), vars(last.fitted)) == before
 
 
 STEADY = np.tile([-1.0, 1.0], 20)  # inputs and targets whose units stay as they are

@@ -2,6 +2,7 @@
 
 `PoolLoop` asks for rows of a pool (active learning), `Optimiser` for points of a box (Bayesian optimisation), and
 `Bandit` for an arm given a context. Every one is a `Loop`, with `ask`, `tell`, `history`, `run`, `path` and `load`.
+A loop whose file another loop has changed raises a `ChangedFileError`.
 """
 
 from metaprior.decisions.active import (
@@ -17,6 +18,7 @@ from metaprior.decisions.active import (
 )
 from metaprior.decisions.bandit import POLICIES, Bandit, Environment, PendingRounds, default_reward_model
 from metaprior.decisions.base import Loop
+from metaprior.decisions.files import ChangedFileError
 from metaprior.decisions.optimise import ACQUISITIONS, Box, Optimiser, default_surrogate, minimise
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "POLICIES",
     "Bandit",
     "Box",
+    "ChangedFileError",
     "Choice",
     "Environment",
     "Loop",

@@ -1,9 +1,12 @@
 """The base of all decision loops: `ask` what to observe next, `tell` what was observed, and ask again.
 
-A loop has settings, a state that grows with every observation, and a model that is fitted to it (`warm_start`). The
-state is never changed in place. A call makes a new state, writes it to the loop's file, and only then adopts it. So a
-call that raises an error, or whose file cannot be written, leaves the loop as it was, and a process that dies at any
-moment leaves the file of its last call.
+A loop has settings, a state that grows with every observation, and a model that is fitted to it (`warm_start`). State
+and model are never changed in place. A call makes new ones, writes them to the loop's file, and only then adopts them.
+So a call that raises an error, or whose file cannot be written, leaves the loop as it was, and a process that dies at
+any moment leaves the file of its last call.
+
+Calls from several threads wait for each other. Loops that share a file, in one process or in several, never overwrite
+each other's answers: the file is written under a lock, and only if nobody else has changed it (`files`).
 
 What a loop asks depends only on its settings, its seed and the observations so far, and pending questions are asked
 again. So a loop that is loaded from its file continues as if it had never stopped.
@@ -11,26 +14,46 @@ again. So a loop that is loaded from its file continues as if it had never stopp
 
 import abc
 import contextlib
+import functools
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
 
+from metaprior.decisions.content import checked_count, checked_fields, expect_content
+from metaprior.decisions.files import LoopFiles, continuing
 from metaprior.decisions.old_files import present_content
 from metaprior.decisions.warm_start import WarmStartedModel
 from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.progress import new_bar
 from metaprior.estimators.renamed import accepts_old_keywords
 from metaprior.io.renamed import LOOP_PARAMETERS
-from metaprior.io.saving import load_state, save_state
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: The observations and pending questions of a loop: a frozen dataclass whose fields can be saved.
 State = TypeVar("State")
+
+AnyLoop = TypeVar("AnyLoop", bound="Loop[Any]")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def one_at_a_time(
+    method: Callable[Concatenate[AnyLoop, Arguments], Result],
+) -> Callable[Concatenate[AnyLoop, Arguments], Result]:
+    """Let a method of a loop wait until no other thread changes the loop. Every method that changes it needs this."""
+
+    @functools.wraps(method)
+    def call(self: AnyLoop, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        with self._turn:
+            return method(self, *args, **kwargs)
+
+    return call
 
 
 class Loop(abc.ABC, Generic[State]):
@@ -51,17 +74,20 @@ class Loop(abc.ABC, Generic[State]):
 
     #: The kind of state that the loop's files contain.
     kind: ClassVar[str]
+    #: The names of the settings that they contain: arguments of the constructor, and attributes.
+    setting_names: ClassVar[tuple[str, ...]]
+    _state: State
+    _model: WarmStartedModel | None
 
     def __init__(
         self, model: WarmStartedModel | None, random_state: int | None, path: str | os.PathLike[str] | None
     ) -> None:
         seed: Any = np.random.SeedSequence().generate_state(1)[0] if random_state is None else random_state
         expect("random_state", seed, "a whole number of at least 0, or None", is_whole(seed) and seed >= 0)
-        if path is not None and Path(path).exists():
-            raise FileExistsError(f"path: {path} exists; load it to continue that loop, or give another name.")
         self.random_state = int(seed)
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else Path(path).absolute()
         self._model = model
+        self._files, self._turn = LoopFiles(), threading.RLock()
 
     # --- what every loop can do -----------------------------------------------------
 
@@ -113,26 +139,41 @@ class Loop(abc.ABC, Generic[State]):
         expect("n_observations", n_observations, "a whole number of at least 0", whole)
         source = self._checked_source(source)
         with _progress(verbose, int(n_observations)) as show:
-            while self.n_observed < n_observations and self._can_ask():
-                self._play_round(source, n_observations - self.n_observed)
+            while self._played(source, n_observations):
                 show(self.n_observed, self._summary())
         return self
 
+    @one_at_a_time
+    def _played(self, source: Any, n_observations: int) -> bool:
+        """Play a round, or return False if there is none left."""
+        if self.n_observed >= n_observations or not self._can_ask():
+            return False
+        self._play_round(source, n_observations - self.n_observed)
+        return True
+
     # --- what a kind of loop defines ------------------------------------------------
 
-    @abc.abstractmethod
     def _settings(self) -> dict[str, Any]:
         """Return what `_from_settings` needs besides the estimator, as values that can be saved."""
+        return {name: getattr(self, name) for name in self.setting_names}
+
+    @classmethod
+    def _checked_settings(cls, settings: Any) -> dict[str, Any]:
+        """Return the settings of a file. The constructor checks their values."""
+        return checked_fields("settings", settings, cls.setting_names)
 
     @classmethod
     @abc.abstractmethod
     def _from_settings(cls, settings: dict[str, Any], model: WarmStartedModel | None) -> Self:
         """Return a new loop with the settings and the estimator of a file."""
 
-    @classmethod
     @abc.abstractmethod
-    def _state_from(cls, fields: dict[str, Any]) -> State:
-        """Return the state whose fields a file contains."""
+    def _checked_state(self, fields: Any) -> State:
+        """Return the state whose fields a file contains, or raise an error if it does not suit the settings."""
+
+    @abc.abstractmethod
+    def _data_shape(self) -> tuple[int, int]:
+        """Return the numbers of rows and of columns of all the data that a fit can have used so far."""
 
     @abc.abstractmethod
     def _history_columns(self) -> dict[str, Any]:
@@ -173,12 +214,23 @@ class Loop(abc.ABC, Generic[State]):
 
     # --- files ----------------------------------------------------------------------
 
-    def _commit(self, state: State) -> None:
-        """Write a new state to the file, then adopt it. If it cannot be written, nothing changes."""
+    def _commit(self, state: State, model: WarmStartedModel | None = None) -> None:
+        """Write a new state, and a new model if there is one, to the file, then adopt them.
+
+        If the file cannot be written, or another loop has changed it, nothing changes.
+        """
+        model = self._model if model is None else model
         if self.path is not None:
-            model = None if self._model is None else self._model.content()
-            save_state(self.path, self.kind, {"settings": self._settings(), "state": vars(state), "model": model})
-        self._state = state
+            saved = None if model is None else model.content()
+            content = {"settings": self._settings(), "state": vars(state), "model": saved}
+            self._files.write(self.path, self.kind, content)
+        vars(self).update(_state=state, _model=model)  # both or, if it is interrupted, none
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _turn=threading.RLock())
 
     @classmethod
     @accepts_old_keywords(LOOP_PARAMETERS)
@@ -192,21 +244,30 @@ class Loop(abc.ABC, Generic[State]):
         estimator : estimator, default=None
             The loop's estimator, needed if it is from another library, because files do not contain those.
         """
-        return cls._continued(cls._content(path), path, estimator)
+        return cls._loaded(path, estimator, {})
 
     @classmethod
-    def _content(cls, path: str | os.PathLike[str]) -> dict[str, Any]:
-        """Return the content of a file, in the present form."""
-        return present_content(cls.kind, load_state(path, cls.kind))
-
-    @classmethod
-    def _continued(cls, content: dict[str, Any], path: str | os.PathLike[str], estimator: Any) -> Self:
-        """Return the loop that the content of a file describes."""
-        model = None if content["model"] is None else WarmStartedModel.restored(content["model"], estimator)
-        loop = cls._from_settings(content["settings"], model)
-        loop._model, loop._state = model, cls._state_from(content["state"])
-        loop.path = Path(path)
+    def _loaded(cls, path: str | os.PathLike[str], estimator: Any, changes: dict[str, Any]) -> Self:
+        """Return the loop that a file describes, with some settings changed."""
+        files, source = LoopFiles(), Path(path).absolute()
+        found = files.read(source, cls.kind)
+        with continuing(path):
+            content = checked_fields("content", present_content(cls.kind, found), ("settings", "state", "model"))
+            settings = cls._checked_settings(content["settings"])
+            model = None if content["model"] is None else WarmStartedModel.restored(content["model"], estimator)
+            loop = cls._from_settings({**settings, **changes}, model)
+            loop._state, loop._model = loop._checked_state(content["state"]), model
+            loop._expect_suitable_fit()
+        loop.path, loop._files = source, files
         return loop
+
+    def _expect_suitable_fit(self) -> None:
+        """Raise an error if the fit of a file cannot be one to the data of the file."""
+        if self._model is not None and self._model.fitted is not None:
+            n_rows, n_columns = self._data_shape()
+            checked_count("model: n_rows", self._model.n_rows, 1, n_rows)
+            width = self._model.fitted.n_features_in_
+            expect_content("model: n_features_in_", width, f"{n_columns} columns, as the data have", width == n_columns)
 
 
 @contextlib.contextmanager

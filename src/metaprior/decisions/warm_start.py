@@ -6,15 +6,18 @@ is fresh; growth alone costs a logarithmic number of fresh fits. Other estimator
 because `warm_start` means different things elsewhere (a forest would add no tree for the new rows).
 
 A fit depends only on the rows, the seed and the fit before it, so a loop that is loaded from its file continues as if
-it had never stopped.
+it had never stopped. A model never changes: a new fit is a new model, which the loop adopts once it is saved.
 """
 
+import copy
 import time
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import check_is_fitted
 
+from metaprior.decisions.content import checked_count, checked_fields, expect_content
 from metaprior.estimators.base import Estimator
 from metaprior.estimators.checks import expect, is_whole, standard_units
 from metaprior.estimators.method import WARM_BEGINS
@@ -39,7 +42,7 @@ class FitRecord(NamedTuple):
 
 
 class WarmStartedModel:
-    """An estimator and its last fit, for data that only grow.
+    """An estimator and its last fit, for data that only grow. It never changes.
 
     Parameters
     ----------
@@ -57,12 +60,11 @@ class WarmStartedModel:
     n_rows, fresh_rows : int
         The numbers of rows of the last fit and of the last fresh one.
     last_fit : FitRecord or None
-        A record of the last fit that this object made.
+        A record of the last fit, if it was not read from a file.
     """
 
     def __init__(self, estimator: Any, warm_iter: int | None = None, *, warm_start: bool = True) -> None:
-        steps = warm_iter is None or (is_whole(warm_iter) and warm_iter >= 1)
-        expect("warm_iter", warm_iter, "a whole number of at least 1, or None", steps)
+        expect_warm_iter(warm_iter)
         self.template, self.warm_iter = clone(estimator), warm_iter
         self.can_go_on = warm_start and isinstance(estimator, Estimator) and "warm_start" in estimator.get_params()
         self.fitted: Any = None
@@ -81,36 +83,33 @@ class WarmStartedModel:
 
     # --- fits -------------------------------------------------------------------------
 
-    def fit(self, X: np.ndarray, y: np.ndarray, seed: int) -> Any:
-        """Return the estimator fitted to all rows, which start with those of the last fit.
+    def refitted(self, X: np.ndarray, y: np.ndarray, seed: int) -> "WarmStartedModel":
+        """Return a model fitted to all rows, which start with those of the last fit. This one stays as it is.
 
-        If there are no new rows, the last fit is returned. `seed` replaces every `random_state` of the estimator and
-        its parts that is not a whole number.
+        If there are no new rows, this one is returned. `seed` replaces every `random_state` of the estimator and its
+        parts that is not a whole number.
         """
         if self.fitted is not None and len(X) == self.n_rows:
-            return self.fitted
+            return self
         started, fresh = time.perf_counter(), self.must_be_fresh(X, y)
-        model = clone(self.template) if fresh else self.fitted
-        model.set_params(**dict.fromkeys(self._free_seeds(), seed))
-        self.fitted = model.fit(X, y) if fresh else self._gone_on(X, y)
-        self.n_rows, self.fresh_rows = len(X), len(X) if fresh else self.fresh_rows
-        self.last_fit = FitRecord(len(X), fresh, time.perf_counter() - started)
-        return self.fitted
+        estimator = clone(self.template) if fresh else copy.copy(self.fitted)
+        estimator.set_params(**dict.fromkeys(self._free_seeds(), seed))
+        made = copy.copy(self)
+        made.fitted = estimator.fit(X, y) if fresh else self._gone_on(estimator, X, y)
+        made.n_rows, made.fresh_rows = len(X), len(X) if fresh else self.fresh_rows
+        made.last_fit = FitRecord(len(X), fresh, time.perf_counter() - started)
+        return made
 
     def _free_seeds(self) -> list[str]:
         """Return the names of the random states that the loop sets."""
         params = self.template.get_params(deep=True).items()
         return [name for name, value in params if name.split("__")[-1] == "random_state" and not is_whole(value)]
 
-    def _gone_on(self, X: np.ndarray, y: np.ndarray) -> Any:
-        model = self.fitted
-        usual = {"warm_start": model.warm_start, "max_iter": model.max_iter}
-        steps = self.warm_iter or max(1, round((1 - WARM_BEGINS) * model.max_iter))
-        model.set_params(warm_start=True, max_iter=steps)
-        try:
-            return model.fit(X, y)
-        finally:
-            model.set_params(**usual)
+    def _gone_on(self, estimator: Any, X: np.ndarray, y: np.ndarray) -> Any:
+        """Continue a fit, and return the estimator with the parameters that it had."""
+        usual = {"warm_start": estimator.warm_start, "max_iter": estimator.max_iter}
+        steps = self.warm_iter or max(1, round((1 - WARM_BEGINS) * estimator.max_iter))
+        return estimator.set_params(warm_start=True, max_iter=steps).fit(X, y).set_params(**usual)
 
     def must_be_fresh(self, X: np.ndarray, y: np.ndarray) -> bool:
         """Return whether these rows need a fresh fit."""
@@ -154,17 +153,37 @@ class WarmStartedModel:
         }
 
     @classmethod
-    def restored(cls, content: dict[str, Any], estimator: Any = None) -> "WarmStartedModel":
+    def restored(cls, content: Any, estimator: Any = None) -> "WarmStartedModel":
         """Return the model of a file. An estimator from another library must be given again, and is refitted."""
+        _expect_sound(checked_fields("model", content, _FIELDS))
         template, name = content["template"], content["class_name"]
         if estimator is None and template is None:
-            raise ValueError(f"load: the file does not contain {name}, which is not of metaprior; pass estimator=...")
+            raise ValueError(f"the file does not contain {name}, which is not of metaprior; pass estimator=...")
         if estimator is not None and class_name(estimator) != present_name(name):
-            raise ValueError(f"load: expected the loop's own estimator, a {name}; got {class_name(estimator)}.")
+            raise ValueError(f"expected the loop's own estimator, a {name}; got {class_name(estimator)}.")
         made = cls(template if estimator is None else estimator, content["warm_iter"], warm_start=content["warm_start"])
         if content["fitted"] is not None:
             made.fitted, made.n_rows, made.fresh_rows = content["fitted"], content["n_rows"], content["fresh_rows"]
         return made
+
+
+#: What a file contains of a model.
+_FIELDS = ("class_name", "template", "fitted", "n_rows", "fresh_rows", "warm_iter", "warm_start")
+
+
+def _expect_sound(content: dict[str, Any]) -> None:
+    """Raise an error unless the parts of a model in a file are of the right types and suit each other."""
+    name, template, fitted = (content[field] for field in ("class_name", "template", "fitted"))
+    expect_content("model: class_name", name, "the name of a class", isinstance(name, str))
+    expect_content("model: warm_start", content["warm_start"], "True or False", isinstance(content["warm_start"], bool))
+    n_rows = checked_count("model: n_rows", content["n_rows"])
+    checked_count("model: fresh_rows", content["fresh_rows"], 0 if fitted is None else 1, n_rows)
+    if template is not None:
+        same = isinstance(template, Estimator) and class_name(template) == present_name(name)
+        expect_content("model: template", template, f"None or a {name}", same)
+    if fitted is not None:
+        expect_content("model: fitted", fitted, f"None or a {name}", type(fitted) is type(template))
+        check_is_fitted(fitted)
 
 
 def _moved(before: np.ndarray, now: np.ndarray) -> bool:
@@ -172,6 +191,12 @@ def _moved(before: np.ndarray, now: np.ndarray) -> bool:
     (offset, scale), (new_offset, new_scale) = (standard_units(a.reshape(len(a), -1)) for a in (before, now))
     ratio = np.maximum(new_scale / scale, scale / new_scale)
     return bool(np.any(ratio > MOVED) or np.any(np.abs(new_offset - offset) > MOVED * scale))
+
+
+def expect_warm_iter(warm_iter: Any) -> None:
+    """Raise an error unless it can be the number of steps of a warm fit."""
+    steps = warm_iter is None or (is_whole(warm_iter) and warm_iter >= 1)
+    expect("warm_iter", warm_iter, "a whole number of at least 1, or None", steps)
 
 
 def class_name(estimator: Any) -> str:

@@ -12,9 +12,10 @@ from sklearn.utils import check_array
 
 from metaprior.decisions.active.acquisition import Acquisition, check_acquisition, choose, random_choice
 from metaprior.decisions.active.batch import Choice
-from metaprior.decisions.active.checks import checked_oracle, checked_pair, checked_rows, checked_targets
+from metaprior.decisions.active.checks import checked_oracle, checked_pair, checked_rows, checked_targets, expect_alike
 from metaprior.decisions.active.query_log import QueryLog
-from metaprior.decisions.base import Loop
+from metaprior.decisions.base import Loop, one_at_a_time
+from metaprior.decisions.content import expect_content
 from metaprior.decisions.warm_start import WarmStartedModel
 from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.renamed import accepts_old_keywords
@@ -87,6 +88,17 @@ class PoolLoop(Loop[QueryLog]):
     """
 
     kind = "active"
+    setting_names = (
+        "X",
+        "acquisition",
+        "n_queries",
+        "n_initial",
+        "labelled",
+        "test",
+        "warm_start",
+        "warm_iter",
+        "random_state",
+    )
     _model: WarmStartedModel
 
     @accepts_old_keywords(LOOP_PARAMETERS)
@@ -105,7 +117,7 @@ class PoolLoop(Loop[QueryLog]):
         random_state: int | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.X = check_array(X, dtype=np.float64, input_name="X")
+        self.X = check_array(X, dtype=np.float64, input_name="X", copy=True)
         for name, value in (("n_queries", n_queries), ("n_initial", n_initial)):
             expect(name, value, "a whole number of at least 1", is_whole(value) and value >= 1)
         model = WarmStartedModel(estimator, warm_iter, warm_start=warm_start)
@@ -119,6 +131,7 @@ class PoolLoop(Loop[QueryLog]):
 
     # --- questions and answers ----------------------------------------------------
 
+    @one_at_a_time
     def ask(self) -> Question:
         """Return the rows to label next. Until they are told or skipped, the same rows are returned.
 
@@ -128,10 +141,11 @@ class PoolLoop(Loop[QueryLog]):
             free = self._state.free(len(self.X))
             if not len(free):
                 raise ValueError(f"ask: all {len(self.X)} rows of the pool are answered or skipped; none is left.")
-            log, chosen = self._chosen(free)
-            self._commit(log.with_question(free[chosen.rows], chosen.values))
+            log, model, chosen = self._chosen(free)
+            self._commit(log.with_question(free[chosen.rows], chosen.values), model)
         return self.pending
 
+    @one_at_a_time
     def tell(self, y: Any, rows: Any = None) -> None:
         """Add answers.
 
@@ -149,11 +163,10 @@ class PoolLoop(Loop[QueryLog]):
             raise ValueError(
                 f"tell: expected {len(answered)} answers, one for each row of {answered}; got {len(targets)}."
             )
-        before = self._known()[1]
-        if before is not None and before.shape[1:] != targets.shape[1:]:
-            raise ValueError(f"tell: expected answers of shape {before.shape[1:]} as before; got {targets.shape[1:]}.")
+        expect_alike("tell", self._known()[1], targets)
         self._commit(self._state.with_answers(answered, targets))
 
+    @one_at_a_time
     def skip(self, rows: Any = None) -> None:
         """Never ask again for rows that cannot be answered. None means those of the pending question."""
         self._commit(self._state.with_skipped(self._rows_meant("skip", rows)))
@@ -188,15 +201,16 @@ class PoolLoop(Loop[QueryLog]):
 
     def _play_round(self, source: Callable[[np.ndarray, np.ndarray], Any], n_left: int) -> None:
         question = self.ask()
-        self.tell(source(question.rows, question.X))
+        self.tell(source(question.rows, question.X), rows=question.rows)
 
     # --- results ------------------------------------------------------------------
 
     @property
     def pending(self) -> Question:
         """The question that is not answered yet. It has no rows if nothing is pending."""
-        rows = np.array(self._state.pending, int)
-        return Question(rows, self.X[rows], np.array(self._state.pending_values, float))
+        log = self._state
+        rows = np.array(log.pending, int)
+        return Question(rows, self.X[rows], np.array(log.pending_values, float))
 
     @property
     def rows(self) -> np.ndarray:
@@ -209,14 +223,17 @@ class PoolLoop(Loop[QueryLog]):
         return len(self._state.rows)
 
     @property
+    @one_at_a_time
     def model(self) -> Any:
         """The estimator fitted to all answers so far."""
         missing = self._n_missing()
         if missing:
             raise ValueError(f"model: at least {missing} more answer(s) are needed for a first fit; ask and tell.")
-        log = self._with_fit()
-        if log is not self._state:
-            self._commit(log)
+        log, model = self._with_fit()
+        if log is self._state:  # a fit that the file knows of, repeated because the file does not contain it
+            self._model = model
+        else:
+            self._commit(log, model)
         return self._model.fitted
 
     @property
@@ -233,32 +250,31 @@ class PoolLoop(Loop[QueryLog]):
 
     def _history_columns(self) -> dict[str, Any]:
         names = () if self.test is None else ("accuracy" if self._model.classifies else "rmse", "nll")
-        return self._state.columns(0 if self.labelled is None else len(self.labelled[0]), names)
+        return self._state.columns(self._n_labelled(), names)
 
     # --- fits and choices -----------------------------------------------------------
 
-    def _chosen(self, free: np.ndarray) -> tuple[QueryLog, Choice]:
-        """Return the log, with a new fit if one was needed, and which of the free rows to ask for."""
+    def _chosen(self, free: np.ndarray) -> tuple[QueryLog, WarmStartedModel, Choice]:
+        """Return the log and the model, with a new fit if one was needed, and which of the free rows to ask for."""
         rng = np.random.default_rng([self.random_state, self._state.n_asked])
         missing = self._n_missing()
         if missing:
-            return self._state, random_choice(len(free), missing, rng)
+            return self._state, self._model, random_choice(len(free), missing, rng)
         check_acquisition(self.acquisition, self._model.has_draws)
-        log = self._with_fit()
+        log, model = self._with_fit()
         if self.acquisition == "random":
-            return log, random_choice(len(free), self.n_queries, rng)
-        return log, choose(self.acquisition, self._model.predictive(self.X[free]), self.n_queries, rng)
+            return log, model, random_choice(len(free), self.n_queries, rng)
+        return log, model, choose(self.acquisition, model.predictive(self.X[free]), self.n_queries, rng)
 
-    def _with_fit(self) -> QueryLog:
-        """Fit to all answers unless that is done, and return the log with the fit."""
+    def _with_fit(self) -> tuple[QueryLog, WarmStartedModel]:
+        """Return the log and the model with a fit to all answers. The loop stays as it is."""
         X, y = self._known()
         assert y is not None
-        self._model.fit(X, y, self._fit_seed(len(X)))
-        record = self._model.last_fit
-        if record is None or self._state.has_fit(len(X)):
-            return self._state
-        scores = {} if self.test is None else self._model.scores(*self.test)
-        return self._state.with_fit({**record._asdict(), **scores})
+        model = self._model.refitted(X, y, self._fit_seed(len(X)))
+        if model.last_fit is None or self._state.has_fit(len(X)):
+            return self._state, model
+        scores = {} if self.test is None else model.scores(*self.test)
+        return self._state.with_fit({**model.last_fit._asdict(), **scores}), model
 
     def _known(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return all inputs and targets so far, those of `labelled` first."""
@@ -283,26 +299,34 @@ class PoolLoop(Loop[QueryLog]):
     # --- files --------------------------------------------------------------------
 
     def _settings(self) -> dict[str, Any]:
-        return {
-            "X": self.X,
-            "acquisition": self.acquisition if isinstance(self.acquisition, str) else None,
-            "n_queries": self.n_queries,
-            "n_initial": self.n_initial,
-            "labelled": self.labelled,
-            "test": self.test,
-            "warm_start": self.warm_start,
-            "warm_iter": self.warm_iter,
-            "random_state": self.random_state,
-        }
+        named = isinstance(self.acquisition, str)
+        return {**super()._settings(), "acquisition": self.acquisition if named else None}
+
+    @classmethod
+    def _checked_settings(cls, settings: Any) -> dict[str, Any]:
+        named = super()._checked_settings(settings)["acquisition"]
+        expect_content("acquisition", named, "a name or None", named is None or isinstance(named, str))
+        return settings
 
     @classmethod
     def _from_settings(cls, settings: dict[str, Any], model: WarmStartedModel | None) -> Self:
-        assert model is not None
+        if model is None:
+            raise ValueError("model: expected a model; got None.")
+        if settings["acquisition"] is None:
+            raise ValueError("the acquisition was a function, which is not in the file; pass acquisition=...")
         return cls(model.template, **settings)
 
-    @classmethod
-    def _state_from(cls, fields: dict[str, Any]) -> QueryLog:
-        return QueryLog(**fields)
+    def _checked_state(self, fields: Any) -> QueryLog:
+        log = QueryLog.checked(fields, len(self.X), self._n_labelled(), classes=self._model.classifies)
+        if self.labelled is not None and log.targets is not None:
+            expect_alike("targets", self.labelled[1], log.targets)
+        return log
+
+    def _data_shape(self) -> tuple[int, int]:
+        return self._n_labelled() + self.n_observed, self.X.shape[1]
+
+    def _n_labelled(self) -> int:
+        return 0 if self.labelled is None else len(self.labelled[0])
 
     @classmethod
     def load(
@@ -319,9 +343,4 @@ class PoolLoop(Loop[QueryLog]):
         acquisition : str or callable, default=None
             The acquisition from the next question on, needed if it was a function. None keeps the saved one.
         """
-        content = cls._content(path)
-        saved = content["settings"]["acquisition"]
-        if saved is None and acquisition is None:
-            raise ValueError("PoolLoop.load: the acquisition was a function, not in the file; pass acquisition=...")
-        settings = {**content["settings"], "acquisition": saved if acquisition is None else acquisition}
-        return cls._continued({**content, "settings": settings}, path, estimator)
+        return cls._loaded(path, estimator, {} if acquisition is None else {"acquisition": acquisition})

@@ -3,11 +3,18 @@
 A log is never changed. Every method returns a new one, so a call that raises an error leaves the loop as it was.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+
+from metaprior.decisions.active.checks import checked_targets
+from metaprior.decisions.content import checked_count, checked_fields, checked_tuple, expect_content
+
+#: What the record of a fit has, and the scores that it may have.
+_OF_A_FIT, _SCORES = {"n_rows", "fresh", "seconds"}, {"rmse", "accuracy", "nll"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,29 @@ class QueryLog:
     pending_values: tuple[float, ...] = ()
     n_asked: int = 0
     fits: tuple[dict[str, Any], ...] = ()
+
+    @classmethod
+    def checked(cls, content: Any, n_rows: int, n_before: int, *, classes: bool) -> "QueryLog":
+        """Return the log that a file contains, or raise an error if it is not one of a pool of `n_rows` rows.
+
+        Every fit used `n_before` rows besides the answered ones.
+        """
+        fields = checked_fields("state", content, [field.name for field in dataclasses.fields(cls)])
+        rows, skipped, pending = (checked_tuple(name, fields[name], int) for name in ("rows", "skipped", "pending"))
+        places = rows + skipped + pending
+        inside = all(0 <= row < n_rows for row in places) and len(set(places)) == len(places)
+        expect_content("rows, skipped, pending", places, f"rows of a pool of {n_rows}, each once", inside)
+        checked_tuple("values", fields["values"], float, len(rows))
+        checked_tuple("pending_values", fields["pending_values"], float, len(pending))
+        checked_count("n_asked", fields["n_asked"])
+        _expect_fits(fields["fits"], n_before + len(rows))
+        targets, n_targets = fields["targets"], 0
+        if targets is not None:
+            expect_content("targets", targets, "an array", isinstance(targets, np.ndarray))
+            targets = checked_targets("targets", targets, classes=classes)
+            n_targets = len(targets)
+        expect_content("targets", n_targets, f"{len(rows)} targets, one per answered row", n_targets == len(rows))
+        return cls(**{**fields, "targets": targets})
 
     def free(self, n_rows: int) -> np.ndarray:
         """Return the rows of the pool that can still be asked for."""
@@ -84,3 +114,14 @@ class QueryLog:
                 for name, item in (line | {name: seen.get(name, missing) for name, missing in nothing.items()}).items():
                     found[name].append(item)
         return found
+
+
+def _expect_fits(fits: Any, n_rows: int) -> None:
+    """Raise an error unless these are records of fits to more and more rows, up to `n_rows`."""
+    last = 0
+    for fit in checked_tuple("fits", fits, dict):
+        expect_content("fits", fit, "records of fits", _OF_A_FIT <= fit.keys() <= _OF_A_FIT | _SCORES)
+        last = checked_count("fits: n_rows", fit["n_rows"], last + 1, n_rows)
+        expect_content("fits: fresh", fit["fresh"], "True or False", isinstance(fit["fresh"], bool))
+        for name in fit.keys() - {"n_rows", "fresh"}:
+            expect_content(f"fits: {name}", fit[name], "a number", isinstance(fit[name], float))

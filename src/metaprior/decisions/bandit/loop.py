@@ -13,10 +13,10 @@ from scipy.spatial.distance import pdist
 
 from metaprior import kernels
 from metaprior.decisions.bandit.environment import Environment
-from metaprior.decisions.bandit.policies import POLICIES, model_rows
+from metaprior.decisions.bandit.policies import POLICIES, model_rows, uniform
 from metaprior.decisions.bandit.rounds import Rounds
-from metaprior.decisions.base import Loop
-from metaprior.decisions.warm_start import WarmStartedModel
+from metaprior.decisions.base import Loop, one_at_a_time
+from metaprior.decisions.warm_start import WarmStartedModel, expect_warm_iter
 from metaprior.estimators import MetaGPRegressor
 from metaprior.estimators.checks import expect, is_number, is_whole
 from metaprior.estimators.renamed import accepts_old_keywords
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 HIDDEN, FIRST_ITER, WARM_ITER, BATCH_SIZE, N_TRAIN_DRAWS = (20,), 300, 100, 128, 2
 #: The lengthscale on one-hot arms. They lie sqrt(2) apart, so one arm tells little about another.
 ARM_LENGTHSCALE = 0.5
+#: The most arms. Each is a column of the model and a row for every context, so memory grows with their square.
+MOST_ARMS = 10_000
 #: The default `spread`: the best of 1, 0.5, 0.25 and 0.1 on tables that no report uses.
 SPREAD = 0.5
 #: The most contexts that the median distance is computed from.
@@ -75,7 +77,7 @@ class Bandit(Loop[Rounds]):
     Parameters
     ----------
     n_arms : int
-        Number of arms; they are called 0, ..., n_arms - 1.
+        Number of arms, at most 10,000; they are called 0, ..., n_arms - 1.
     estimator : estimator, default=None
         Model of the reward given [context, one-hot arm]: a regressor of this library, or a scikit-learn regressor,
         which needs `sample_y` for "thompson". None means `default_reward_model` for the first contexts.
@@ -111,6 +113,7 @@ class Bandit(Loop[Rounds]):
     """
 
     kind = "bandit"
+    setting_names = ("n_arms", "policy", "epsilon", "spread", "refit_every", "warm_iter", "random_state")
 
     @accepts_old_keywords(LOOP_PARAMETERS)
     def __init__(
@@ -128,6 +131,8 @@ class Bandit(Loop[Rounds]):
     ) -> None:
         for name, value, lowest in [("n_arms", n_arms, 2), ("refit_every", refit_every, 1)]:
             expect(name, value, f"a whole number of at least {lowest}", is_whole(value) and value >= lowest)
+        expect("n_arms", n_arms, f"at most {MOST_ARMS} arms", n_arms <= MOST_ARMS)
+        expect_warm_iter(warm_iter)
         expect("policy", policy, f"one of {tuple(POLICIES)}", policy in POLICIES)
         expect("epsilon", epsilon, "a number between 0 and 1", is_number(epsilon) and 0 <= epsilon <= 1)
         expect("spread", spread, "a number of at least 0", is_number(spread) and spread >= 0)
@@ -138,6 +143,7 @@ class Bandit(Loop[Rounds]):
 
     # --- arms and rewards ------------------------------------------------------------
 
+    @one_at_a_time
     def ask(self, contexts: Any) -> Any:
         """Return the arm for one context (a vector), or the arms for several [n, n_features].
 
@@ -147,10 +153,11 @@ class Bandit(Loop[Rounds]):
         -------
         int, or ndarray of shape (n,)
         """
-        array = np.asarray(contexts, np.float64)
+        array = np.array(contexts, np.float64)
         rows = self._checked(array[None] if array.ndim == 1 else array)
         if not len(self.pending.arms):
-            self._commit(self._state.with_choices(rows, self._chosen(rows)))
+            arms, model = self._chosen(rows)
+            self._commit(self._state.with_choices(rows, arms), model)
         elif not np.array_equal(rows, self.pending.contexts):
             raise ValueError(
                 f"ask: the rewards of {len(self.pending.arms)} rounds are pending (see `pending`); tell them before "
@@ -159,6 +166,7 @@ class Bandit(Loop[Rounds]):
         arms = self.pending.arms
         return int(arms[0]) if array.ndim == 1 else arms.copy()
 
+    @one_at_a_time
     def tell(self, y: Any, regrets: Any = None) -> None:
         """Add the rewards of the pending rounds.
 
@@ -223,22 +231,23 @@ class Bandit(Loop[Rounds]):
             raise ValueError(f"tell: expected {count} finite {name}, one per pending round; got {values!r}.")
         return array
 
-    def _chosen(self, contexts: np.ndarray) -> np.ndarray:
-        """Return the arms of new rounds."""
+    def _chosen(self, contexts: np.ndarray) -> tuple[np.ndarray, WarmStartedModel | None]:
+        """Return the arms of new rounds, and the model that chose them."""
         rng = np.random.default_rng([self.random_state, 1, self.n_observed])
-        model, policy = None, POLICIES["uniform"](0.0, 1.0)
         n_fitted = self.n_observed // self.refit_every * self.refit_every
-        if n_fitted and self.policy != "uniform":
-            model, policy = self._fitted(n_fitted), POLICIES[self.policy](self.epsilon, self.spread)
-        return np.argmax(policy(model, contexts, self.n_arms, rng), axis=1)
+        if not n_fitted or self.policy == "uniform":
+            return np.argmax(uniform(None, contexts, self.n_arms, rng), axis=1), self._model
+        model, policy = self._fitted(n_fitted), POLICIES[self.policy](self.epsilon, self.spread)
+        return np.argmax(policy(model.fitted, contexts, self.n_arms, rng), axis=1), model
 
-    def _fitted(self, n_rounds: int) -> Any:
+    def _fitted(self, n_rounds: int) -> WarmStartedModel:
         """Return the model fitted to the first `n_rounds` rounds."""
-        if self._model is None:
+        model = self._model
+        if model is None:
             first = self.contexts[: self.refit_every]
-            self._model = WarmStartedModel(default_reward_model(first, self.n_arms), self.warm_iter)
+            model = WarmStartedModel(default_reward_model(first, self.n_arms), self.warm_iter)
         rows = model_rows(self.contexts[:n_rounds], self.arms[:n_rounds], self.n_arms)
-        return self._model.fit(rows, self.rewards[:n_rounds], self._fit_seed(n_rounds))
+        return model.refitted(rows, self.rewards[:n_rounds], self._fit_seed(n_rounds))
 
     # --- results -----------------------------------------------------------------------
 
@@ -265,7 +274,8 @@ class Bandit(Loop[Rounds]):
     @property
     def pending(self) -> PendingRounds:
         """The rounds whose rewards have not been told yet."""
-        return PendingRounds(self._state.pending_contexts, self._state.pending_arms)
+        rounds = self._state
+        return PendingRounds(rounds.pending_contexts, rounds.pending_arms)
 
     @property
     def n_observed(self) -> int:
@@ -282,31 +292,23 @@ class Bandit(Loop[Rounds]):
         return super().history
 
     def _history_columns(self) -> dict[str, Any]:
+        told = self._state
         return {
-            "observation": np.arange(1, self.n_observed + 1),
-            "arm": self.arms,
-            "reward": self.rewards,
-            "regret": self.regrets,
-            "cumulative_regret": np.cumsum(self.regrets),
+            "observation": np.arange(1, len(told.rewards) + 1),
+            "arm": told.arms,
+            "reward": told.rewards,
+            "regret": told.regrets,
+            "cumulative_regret": np.cumsum(told.regrets),
         }
 
     # --- files -------------------------------------------------------------------------
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "n_arms": self.n_arms,
-            "policy": self.policy,
-            "epsilon": self.epsilon,
-            "spread": self.spread,
-            "refit_every": self.refit_every,
-            "warm_iter": self.warm_iter,
-            "random_state": self.random_state,
-        }
 
     @classmethod
     def _from_settings(cls, settings: dict[str, Any], model: WarmStartedModel | None) -> Self:
         return cls(**settings, estimator=None if model is None else model.template)
 
-    @classmethod
-    def _state_from(cls, fields: dict[str, Any]) -> Rounds:
-        return Rounds(**fields)
+    def _checked_state(self, fields: Any) -> Rounds:
+        return Rounds.checked(fields, self.n_arms)
+
+    def _data_shape(self) -> tuple[int, int]:
+        return self.n_observed, self.contexts.shape[1] + self.n_arms

@@ -16,7 +16,7 @@ class Box:
     """
 
     def __init__(self, bounds: Any) -> None:
-        array = np.asarray(bounds, np.float64)
+        array = np.array(bounds, np.float64)
         right = array.ndim == 2 and array.shape[1:] == (2,) and len(array) > 0
         if not (right and np.all(np.isfinite(array)) and np.all(array[:, 0] < array[:, 1])):
             raise ValueError(f"bounds: expected a pair (low, high), low < high, for every variable; got {bounds!r}.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from metaprior import kernels
-from metaprior.decisions.base import Loop
+from metaprior.decisions.base import Loop, one_at_a_time
 from metaprior.decisions.optimise.acquisition import ACQUISITIONS, Situation
 from metaprior.decisions.optimise.box import Box
 from metaprior.decisions.optimise.evaluations import Evaluations
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: The default surrogate: its noise in standard deviations of its targets, and the steps of a fresh and of a warm fit.
 SURROGATE_NOISE, FIRST_ITER, WARM_ITER = 0.02, 1000, 300
+#: The most points that are chosen together. Each is chosen by a search of its own.
+MOST_QUERIES = 10_000
 
 
 def default_surrogate(
@@ -45,6 +47,11 @@ def default_surrogate(
     """
     kernel = kernels.RBF() if input_kernel is None else input_kernel
     return MetaGPRegressor(input_kernel=kernel, noise=noise, max_iter=max_iter)
+
+
+def _expect_queries(n_queries: Any) -> None:
+    expect("n_queries", n_queries, "a whole number of at least 1", is_whole(n_queries) and n_queries >= 1)
+    expect("n_queries", n_queries, f"at most {MOST_QUERIES} points at once", n_queries <= MOST_QUERIES)
 
 
 def _accepts_old_order(tell: Callable[..., None]) -> Callable[..., None]:
@@ -80,7 +87,7 @@ class Optimiser(Loop[Evaluations]):
     acquisition : {"thompson", "ei", "random"}, default="thompson"
         How a point is chosen: the minimum of a drawn function, the largest expected improvement, or at random.
     n_queries : int, default=1
-        Number of points that are chosen together.
+        Number of points that are chosen together, at most 10,000.
     n_initial : int, default=None
         Number of points before the surrogate is used; None means 2 * n_dimensions + 2. All values that were told count.
     warp : bool, default=True
@@ -112,6 +119,7 @@ class Optimiser(Loop[Evaluations]):
     """
 
     kind = "optimise"
+    setting_names = ("bounds", "acquisition", "n_queries", "n_initial", "warp", "random_state")
     _model: WarmStartedModel
 
     @accepts_old_keywords(LOOP_PARAMETERS)
@@ -130,7 +138,7 @@ class Optimiser(Loop[Evaluations]):
     ) -> None:
         self.box = Box(bounds)
         expect("acquisition", acquisition, f"one of {tuple(ACQUISITIONS)}", acquisition in ACQUISITIONS)
-        expect("n_queries", n_queries, "a whole number of at least 1", is_whole(n_queries) and n_queries >= 1)
+        _expect_queries(n_queries)
         count = 2 * self.box.n_dimensions + 2 if n_initial is None else n_initial
         expect("n_initial", n_initial, "a whole number of at least 2", is_whole(count) and count >= 2)
         model = WarmStartedModel(default_surrogate() if estimator is None else estimator, warm_iter)
@@ -141,6 +149,7 @@ class Optimiser(Loop[Evaluations]):
 
     # --- questions and answers -------------------------------------------------------
 
+    @one_at_a_time
     def ask(self, n_queries: int | None = None) -> np.ndarray:
         """Return points to evaluate: pending ones first, oldest first, then new ones.
 
@@ -157,16 +166,19 @@ class Optimiser(Loop[Evaluations]):
         ndarray of shape (n_queries, n_dimensions)
         """
         count = self.n_queries if n_queries is None else n_queries
-        expect("n_queries", count, "a whole number of at least 1", is_whole(count) and count >= 1)
+        _expect_queries(count)
         missing = int(count) - len(self.pending)
         if missing > 0:
             of_design = self._of_design(missing)
-            new = [self.box.spread(of_design, self.random_state, self._state.n_designed)]
-            new += [self._chosen(missing - of_design)] if missing > of_design else []
-            self._commit(self._state.with_questions(np.vstack(new), of_design))
+            new, model = self.box.spread(of_design, self.random_state, self._state.n_designed), self._model
+            if missing > of_design:
+                chosen, model = self._chosen(missing - of_design)
+                new = np.vstack([new, chosen])
+            self._commit(self._state.with_questions(new, of_design), model)
         return self.pending[:count].copy()
 
     @_accepts_old_order
+    @one_at_a_time
     def tell(self, y: Any, *, X: Any = None) -> None:
         """Add values of the function, which is minimised.
 
@@ -206,16 +218,21 @@ class Optimiser(Loop[Evaluations]):
             return count
         return min(count, max(self.n_initial - len(self.y) - len(self.pending), 0))
 
-    def _chosen(self, count: int) -> np.ndarray:
-        targets = surrogate_targets(self.y, warp=self.warp)
-        model = None
+    def _chosen(self, count: int) -> tuple[np.ndarray, WarmStartedModel]:
+        """Return new points and the model that chose them."""
+        targets, model = surrogate_targets(self.y, warp=self.warp), self._model
         if self.acquisition != "random":
-            model = self._model.fit(self.X, targets, self._fit_seed(len(targets)))
+            model = model.refitted(self.X, targets, self._fit_seed(len(targets)))
         seed = np.random.SeedSequence([self.random_state, 1, self._state.n_asked])
-        situation = Situation(self.box, model, self.X, targets, self.pending, seed)
-        return ACQUISITIONS[self.acquisition](situation, count)
+        situation = Situation(self.box, model.fitted, self.X, targets, self.pending, seed)
+        return ACQUISITIONS[self.acquisition](situation, count), model
 
     # --- results ---------------------------------------------------------------------
+
+    @property
+    def bounds(self) -> list[list[float]]:
+        """The lowest and the highest value of every variable."""
+        return self.box.bounds.tolist()
 
     @property
     def X(self) -> np.ndarray:
@@ -241,7 +258,8 @@ class Optimiser(Loop[Evaluations]):
     def best_x(self) -> np.ndarray:
         """The point with the lowest value so far."""
         self._expect_values()
-        return self.X[np.argmin(self.y)]
+        told = self._state
+        return told.X[np.argmin(told.y)]
 
     @property
     def best_y(self) -> float:
@@ -263,30 +281,25 @@ class Optimiser(Loop[Evaluations]):
         return super().history
 
     def _history_columns(self) -> dict[str, Any]:
-        best = np.minimum.accumulate(self.y) if len(self.y) else self.y
-        point = {f"x{d}": self.X[:, d] for d in range(self.box.n_dimensions)}
-        return {"observation": np.arange(1, len(self.y) + 1), **point, "y": self.y, "best": best}
+        told = self._state
+        X, y = told.X, told.y
+        best = np.minimum.accumulate(y) if len(y) else y
+        point = {f"x{d}": X[:, d] for d in range(self.box.n_dimensions)}
+        return {"observation": np.arange(1, len(y) + 1), **point, "y": y, "best": best}
 
     # --- files -----------------------------------------------------------------------
 
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "bounds": self.box.bounds.tolist(),
-            "acquisition": self.acquisition,
-            "n_queries": self.n_queries,
-            "n_initial": self.n_initial,
-            "warp": self.warp,
-            "random_state": self.random_state,
-        }
-
     @classmethod
     def _from_settings(cls, settings: dict[str, Any], model: WarmStartedModel | None) -> Self:
-        assert model is not None
+        if model is None:
+            raise ValueError("model: expected a model; got None.")
         return cls(**settings, estimator=model.template, warm_iter=model.warm_iter)
 
-    @classmethod
-    def _state_from(cls, fields: dict[str, Any]) -> Evaluations:
-        return Evaluations(**fields)
+    def _checked_state(self, fields: Any) -> Evaluations:
+        return Evaluations.checked(fields, self.box)
+
+    def _data_shape(self) -> tuple[int, int]:
+        return self.n_observed, self.box.n_dimensions
 
 
 @accepts_old_keywords(LOOP_PARAMETERS)
