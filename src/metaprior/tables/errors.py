@@ -1,6 +1,11 @@
-"""The error that says what is wrong with a table, as text and as fields for programs."""
+"""The error that says what is wrong with a table, as text and as fields for programs, and what every table needs."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
+
+#: The largest number of columns.
+MAX_COLUMNS = 100_000
 
 
 class TableError(ValueError):
@@ -23,3 +28,13 @@ class TableError(ValueError):
         """Return the row, column and value, as far as they are known."""
         found = {"row": self.row, "column": self.column, "value": self.value}
         return {name: value for name, value in found.items() if value is not None}
+
+
+def check_names(source: str, names: Sequence[str]) -> None:
+    """Raise an error if a table has too many columns, or several of one name."""
+    if len(names) > MAX_COLUMNS:
+        raise TableError(f"{source}: expected at most {MAX_COLUMNS:,} columns; it has {len(names):,}.")
+    twice = sorted(name for name, number in Counter(names).items() if number > 1)
+    if twice:
+        shown = ", ".join(map(repr, twice[:10])) + (", ..." if len(twice) > 10 else "")
+        raise TableError(f"{source} has more than one column called {shown}; give each its own name.")

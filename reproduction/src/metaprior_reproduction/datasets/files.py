@@ -10,10 +10,10 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 from urllib.parse import urljoin
 
@@ -30,6 +30,11 @@ class DataFile:
     licence: str
     homepage: str
     addresses: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        place = PureWindowsPath(self.name)  # knows both slashes, drives and shares
+        if not self.name or place.anchor or ".." in place.parts or "\0" in self.name:
+            raise ValueError(f"the register: expected names that stay inside the folder of data; got {self.name!r}.")
 
     @property
     def non_commercial(self) -> bool:
@@ -179,7 +184,9 @@ def _checked(file: DataFile) -> Callable[[str, str, Any], None]:
     import pooch
 
     get = pooch.HTTPDownloader(
-        chunk_size=2**16, headers={"Accept-Encoding": "identity"}, hooks={"response": _stay_on_https}
+        chunk_size=2**16,
+        headers={"Accept-Encoding": "identity"},
+        hooks={"response": [_stay_on_https, functools.partial(_stop_at_size, file)]},
     )
 
     def run(address: str, path: str, caller: Any) -> None:
@@ -194,6 +201,21 @@ def _stay_on_https(response: Any, **_: Any) -> None:
     onward = response.headers.get("location")
     if onward is not None:
         _check_https(urljoin(response.url, onward))
+
+
+def _stop_at_size(file: DataFile, response: Any, **_: Any) -> None:
+    """Let the content of a response end with an error where it becomes longer than the file."""
+    content = response.iter_content
+
+    def pieces(*args: Any, **options: Any) -> Iterator[bytes]:
+        length = 0
+        for piece in content(*args, **options):
+            length += len(piece)
+            if length > file.size:
+                raise DataError(f"what came is another file: expected {file.size:,} bytes, it has more.")
+            yield piece
+
+    response.iter_content = pieces
 
 
 def _check_https(address: str) -> None:

@@ -13,6 +13,8 @@ from metaprior_reproduction.datasets.images import check_image_shape
 
 #: Side of a drawing in pixels.
 SIDE = 105
+#: The largest side of a PNG that is read.
+LARGEST_SIDE = 4096
 
 
 def omniglot(part: str = "small1", *, side: int = 28, shape: Sequence[int] | None = None) -> Data:
@@ -70,16 +72,30 @@ def area_means(length: int, shorter: int) -> np.ndarray:
 def read_bitmap(content: bytes) -> np.ndarray:
     """Return a black-and-white PNG (one bit per pixel, rows not filtered) as 0 and 1, with black as 1."""
     packed, place, width, height = b"", 8, 0, 0
-    while place < len(content):
-        length, kind = struct.unpack_from(">I4s", content, place)
-        if kind == b"IHDR":
-            width, height, depth, colour, _, _, interlaced = struct.unpack_from(">IIBBBBB", content, place + 8)
-            if (depth, colour, interlaced) != (1, 0, 0):
-                raise DataError(f"expected a PNG of one bit per pixel; got depth {depth}, colour type {colour}.")
-        elif kind == b"IDAT":
-            packed += content[place + 8 : place + 8 + length]
-        place += 12 + length
-    rows = np.frombuffer(zlib.decompress(packed), np.uint8).reshape(height, -1)
+    try:
+        while place < len(content):
+            length, kind = struct.unpack_from(">I4s", content, place)
+            if kind == b"IHDR":
+                width, height, depth, colour, _, _, interlaced = struct.unpack_from(">IIBBBBB", content, place + 8)
+                if (depth, colour, interlaced) != (1, 0, 0):
+                    raise DataError(f"expected a PNG of one bit per pixel; got depth {depth}, colour type {colour}.")
+            elif kind == b"IDAT":
+                packed += content[place + 8 : place + 8 + length]
+            place += 12 + length
+        rows = _rows(packed, width, height)
+    except (struct.error, zlib.error) as error:
+        raise DataError(f"expected a PNG; it is damaged ({error}). Get another copy.") from error
     if rows[:, 0].any():
         raise DataError("expected a PNG whose rows are not filtered; get another copy.")
     return 1 - np.unpackbits(rows[:, 1:], axis=1, count=width)
+
+
+def _rows(packed: bytes, width: int, height: int) -> np.ndarray:
+    """Return the rows of bytes of a PNG, each after the number of its filter; only what the size says is unpacked."""
+    if not (0 < width <= LARGEST_SIDE and 0 < height <= LARGEST_SIDE):
+        raise DataError(f"expected a PNG of at most {LARGEST_SIDE} by {LARGEST_SIDE} pixels; got {width} by {height}.")
+    row = 1 + (width + 7) // 8
+    content = zlib.decompressobj().decompress(packed, height * row + 1)
+    if len(content) != height * row:
+        raise DataError(f"expected a PNG of {height} rows of {row} bytes; it has more or fewer. Get another copy.")
+    return np.frombuffer(content, np.uint8).reshape(height, row)

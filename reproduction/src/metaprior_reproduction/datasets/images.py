@@ -1,15 +1,18 @@
 """MNIST and image sets in its format: 28 by 28 pixels, ten classes, ink (or cloth) as 1 and the background as 0."""
 
-import gzip
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from metaprior.io.unpacking import UnpackingError, open_unpacked, too_large, unpacking_limit
+from metaprior_reproduction.datasets.archives import unpacking_told
 from metaprior_reproduction.datasets.data import Data, DataError
 from metaprior_reproduction.datasets.files import fetch, licence, registered
 
+#: The largest number of axes of an IDX file.
+MAX_RANK = 8
 _PARTS = {"train": "train", "test": "t10k"}
 _CLOTHES = (
     *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
@@ -102,10 +105,21 @@ def check_image_shape(shape: Sequence[int], num_pixels: int) -> None:
 
 def read_idx(path: Path) -> np.ndarray:
     """Return the array of unsigned bytes in a gzipped IDX file: 0 0 8 rank, the lengths (big-endian), the bytes."""
-    content = gzip.decompress(path.read_bytes())
-    rank = content[3] if content[:3] == b"\0\0\x08" else 0
-    lengths = np.frombuffer(content, ">u4", count=rank, offset=4) if len(content) >= 4 + 4 * rank else np.zeros(0)
-    start = 4 + 4 * rank
-    if rank == 0 or len(content) - start != math.prod(int(length) for length in lengths):
-        raise DataError(f"{path}: expected an IDX file of unsigned bytes; it is not one. Get another copy.")
-    return np.frombuffer(content, np.uint8, offset=start).reshape([int(length) for length in lengths])
+    with unpacking_told(path), open_unpacked(path) as stream:
+        beginning = stream.read(4)
+        rank = beginning[3] if len(beginning) == 4 and beginning[:3] == b"\0\0\x08" else 0
+        head = stream.read(4 * rank)
+        lengths = [int(length) for length in np.frombuffer(head[: len(head) // 4 * 4], ">u4")]
+        if not 0 < rank == len(lengths) <= MAX_RANK:
+            raise UnpackingError(_no_idx(path))
+        size = math.prod(lengths)
+        if size > (limit := unpacking_limit()):
+            raise too_large(str(path), limit)
+        content = stream.read(size + 1)
+    if len(content) != size:
+        raise DataError(_no_idx(path))
+    return np.frombuffer(content, np.uint8).reshape(lengths)
+
+
+def _no_idx(path: Path) -> str:
+    return f"{path}: expected an IDX file of unsigned bytes; it is not one. Get another copy."
