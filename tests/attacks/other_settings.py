@@ -83,7 +83,11 @@ OTHERS: dict[str, list[Any]] = {
         (bounded(2.0), {"input_kernel": bounded(3.0)}),
         (kernels.RBF(fixed=["lengthscale"]), {"input_kernel": kernels.RBF()}),
     ],
-    "weight_kernel": ["matern32", (bounded(2.0), {"weight_kernel": bounded(3.0)})],
+    "weight_kernel": [
+        "matern32",
+        (bounded(2.0), {"weight_kernel": bounded(3.0)}),
+        (rbf_of(2.0), {**DRAWN, "conditional": "full", "weight_kernel": rbf_of(3.0)}),
+    ],
     "weight_gp": ["shared"],
     "local_layers": [((0,), {**DRAWN, **LOCAL})],
     "mean_field_layers": [(0,)],
@@ -138,7 +142,7 @@ OTHERS: dict[str, list[Any]] = {
     "max_tree_depth": [2],
     "structure": ["kronecker", "last_layer"],
     "mapping_units": [3],
-    "weight_noise": ["shared"],
+    "weight_noise": ["implicit"],
 }
 #: Values that go with one estimator only, in place of those above.
 OWN: dict[str, dict[str, list[Any]]] = {
@@ -146,6 +150,10 @@ OWN: dict[str, dict[str, list[Any]]] = {
         "latent_dim": [(3, {"prior": "metagp"})],
         "weight_kernel": [("matern32", {"prior": "metagp"})],
         "input_kernel": [("rbf", {"prior": "metagp"})],
+    },
+    "MetaGPClassifier": {
+        "output_layer": ["drawn"],
+        "n_inducing_rows": [5],
     },
 }
 #: Every estimator that keeps checkpoints: all but the exact GP, which refuses them.
@@ -163,7 +171,7 @@ def parameters_of(name: str) -> list[str]:
 
 def cases_of(name: str) -> list[Case]:
     """Return all cases of one estimator."""
-    own = OWN.get(name.removesuffix("Regressor").removesuffix("Classifier"), {})
+    own = OWN.get(name, OWN.get(name.removesuffix("Regressor").removesuffix("Classifier"), {}))
     found = []
     for parameter in parameters_of(name):
         for other in own.get(parameter, OTHERS[parameter]):
