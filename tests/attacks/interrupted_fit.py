@@ -1,7 +1,7 @@
-"""Small fits of every estimator; as a program: refit those named until SIGINT comes, and say whether a whole fit is left.
+"""Small fits of every estimator; as a program: refit those named until SIGINT comes, and say what fit is left.
 
-For each name it prints "fitting NAME" and refits on two sets of data in turn. After the signal it prints "NAME whole" if
-the estimator predicts bit for bit what one of the two whole fits does, and otherwise "NAME MIXED".
+For each name it prints "fitting NAME" and refits on two sets of data in turn. After the signal it prints "NAME whole"
+if the estimator predicts bit for bit what one of the two whole fits does, and otherwise "NAME MIXED".
 """
 
 import sys

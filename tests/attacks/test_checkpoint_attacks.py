@@ -56,9 +56,10 @@ def killed(tmp_path_factory) -> Run:
         if len(saved) == 2:
             raise Killed
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(Killed):
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Checkpoint, "save", save_two)
-        fitted(folder)
+        with pytest.raises(Killed):
+            fitted(folder)
     return Run(folder, saved[0][0], [snapshot for _, snapshot in saved], fitted(None))
 
 
@@ -76,8 +77,12 @@ def loaded(run: Run) -> int | None:
             warnings.simplefilter("ignore")
             found = Checkpoint(CheckpointConfig(run.folder, 100)).load(run.identity)
     except ValueError as error:
-        assert str(error).startswith("checkpoint: ")
-        assert "delete the files" in str(error)
+        message = str(error)
+    else:
+        message = ""
+    if message:
+        assert message.startswith("checkpoint: ")
+        assert "delete the files" in message
         return None
     assert found is not None
     same = [_is_same(found, snapshot) for snapshot in run.snapshots]
@@ -266,7 +271,7 @@ def test_checkpoints_of_other_versions_are_refused_with_what_to_do(run, format_)
 @pytest.mark.parametrize("part", ["metaprior 0.0.1", "jax 0.1", "tpu"])
 def test_a_checkpoint_of_other_versions_of_what_computes_is_refused(run, monkeypatch, part):
     monkeypatch.setattr(checkpoints, "_versions", lambda: part)
-    with pytest.raises(ValueError, match=f"was written by metaprior .* and this is {part}, which may compute other bits"):
+    with pytest.raises(ValueError, match=f"was written by metaprior .* and this is {part}, which may compute"):
         fitted(run.folder)
 
 

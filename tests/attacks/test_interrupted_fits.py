@@ -14,13 +14,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import interrupted_fit
-import numpy as np
 import pytest
-from interrupted_fit import DATA, ESTIMATORS, answers, make
 from sklearn.exceptions import NotFittedError
 
+import interrupted_fit
 import metaprior
+from interrupted_fit import DATA, ESTIMATORS, answers, make
 from metaprior.estimators.together import fit_together
 
 SOURCES = str(Path(metaprior.__file__).parent)

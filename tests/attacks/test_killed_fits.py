@@ -7,9 +7,10 @@ import sys
 import time
 from pathlib import Path
 
-import long_fit
 import numpy as np
 import pytest
+
+import long_fit
 
 #: How often each kind of fit is killed before it may end.
 KILLS = 2

@@ -184,7 +184,8 @@ def sample(
 def _identity(states: Any, rest: Model, batch: Batch, settings: Settings) -> Identity:
     """Return what tells the chains from others, before their first transition."""
     parts = {"states": states, "fixed parts": rest, "data": batch, "settings": settings}
-    return identity_of(parts, _advance.lower(*parts.values(), jnp.asarray(STEP_BLOCK)).as_text())
+    program = _advance.lower(states, rest, batch, settings, jnp.asarray(STEP_BLOCK)).as_text()
+    return identity_of(parts, program)
 
 
 def _snapshot(states: Any, done: int, kept: list[dict[str, Any]]) -> Snapshot:

@@ -12,11 +12,11 @@ import json
 import os
 import stat
 import warnings
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jaxlib
 import numpy as np
 
 from metaprior.inference import Identity, Snapshot
@@ -29,6 +29,8 @@ FORMAT = "metaprior checkpoint 3"
 FILES = ("run.checkpoint", "run-2.checkpoint")
 #: The most bytes of a file's header, which has about a hundred for every array.
 LARGEST_HEADER = 16_000_000
+#: What reading bytes that are no checkpoint may raise, besides the error of safetensors.
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 class CheckpointConfig(NamedTuple):
@@ -121,7 +123,7 @@ class Checkpoint:
 
 def _versions() -> str:
     """Return the versions that the bits of a run depend on."""
-    return f"metaprior {__version__}, jax {jax.__version__}, jaxlib {jaxlib.__version__}, {jax.default_backend()}"
+    return f"metaprior {__version__}, jax {jax.__version__}, jaxlib {version('jaxlib')}, {jax.default_backend()}"
 
 
 def _listed(damaged: dict[Path, str]) -> str:
@@ -178,7 +180,7 @@ def _read(path: Path) -> _Saved:
             if header["format"] == FORMAT:  # else the rest is not read
                 file.seek(0)
                 return _checked(header, load(file.read()))
-    except (SafetensorError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (SafetensorError, *_UNREADABLE) as error:
         raise ValueError(f"is not a checkpoint, or is damaged ({type(error).__name__}: {error})") from error
     raise ValueError(
         f"has the format {header['format']!r} and not {FORMAT!r}: another version of metaprior wrote it, and it cannot "
