@@ -106,9 +106,9 @@ def test_a_fit_that_goes_on_from_another_has_one_phase(regimes):
 def test_a_fit_killed_in_either_phase_ends_with_the_same_bits(tmp_path, monkeypatch, kill):
     alone, save, calls = clone(MODEL).fit(X, Y), Checkpoint.save, []
 
-    def killed(self, snapshot):
-        save(self, snapshot)
-        calls.append(self.path)
+    def killed(self, run, snapshot):
+        save(self, run, snapshot)
+        calls.append(self.folder)
         if len(calls) == kill:
             raise KeyboardInterrupt
 

@@ -11,7 +11,7 @@ from metaprior.baselines import laplace
 from metaprior.estimators import method
 from metaprior.estimators.fit import method_of, prepare_fit
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore
-from metaprior.inference import Recipe, Snapshot, make_data, train, train_many
+from metaprior.inference import Identity, Recipe, Snapshot, make_data, train, train_many
 from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
@@ -126,14 +126,14 @@ class Memory:
         self.snapshot: Snapshot | None = None
         self.left = last
 
-    def save(self, snapshot: Snapshot) -> None:
+    def save(self, run: Identity, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         if self.left is not None:
             self.left -= 1
             if self.left == 0:
                 raise KeyboardInterrupt
 
-    def load(self) -> Snapshot | None:
+    def load(self, run: Identity) -> Snapshot | None:
         return self.snapshot
 
 

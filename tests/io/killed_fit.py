@@ -42,6 +42,7 @@ def die_at(event: str, number: int) -> None:
     make, replace, flush, finite = tempfile.mkstemp, os.replace, os.fsync, programs.is_finite
     advance = nuts._advance
     nuts._advance = lambda *a: (happened("transitions"), advance(*a))[1]
+    nuts._advance.lower = advance.lower
     tempfile.mkstemp = lambda *a, **k: (happened("before"), make(*a, **k))[1]
     os.fsync = lambda *a: (happened("written"), flush(*a))[1]
     os.replace = lambda *a: (happened("unnamed"), replace(*a), happened("renamed"))[1]

@@ -12,8 +12,9 @@ from sklearn.base import clone
 
 from metaprior import MetaGPRegressor
 from metaprior.baselines import ExactGPRegressor, MAPRegressor
+from metaprior.inference.programs import SingleRun
 from metaprior.io import atomic
-from metaprior.io.checkpoints import FILE, Checkpoint
+from metaprior.io.checkpoints import FILES, Checkpoint
 
 SCRIPT = Path(__file__).parent / "killed_fit.py"
 EVENTS = ("block of steps", "before", "written", "unnamed", "renamed")
@@ -86,12 +87,12 @@ def small(**parameters) -> MetaGPRegressor:
 
 def test_a_finished_run_is_read_and_not_run_again(tmp_path, monkeypatch):
     first = small().fit(X, Y, checkpoint=tmp_path, every=100)
-    before = (tmp_path / FILE).stat().st_mtime_ns
-    monkeypatch.setattr("metaprior.inference.steps.step_block", None)  # no step can be made
+    before = [(tmp_path / name).stat().st_mtime_ns for name in FILES]
+    monkeypatch.setattr(SingleRun, "advance", None)  # no step can be made
     again = small().fit(X, Y, checkpoint=tmp_path, every=100)
     np.testing.assert_array_equal(first.elbo_history_, again.elbo_history_)
     np.testing.assert_array_equal(first.predict(X), again.predict(X))
-    assert (tmp_path / FILE).stat().st_mtime_ns == before
+    assert [(tmp_path / name).stat().st_mtime_ns for name in FILES] == before
 
 
 def test_a_killed_run_that_holds_rows_out_ends_with_the_best_model_of_all(tmp_path, monkeypatch):
@@ -103,8 +104,8 @@ def test_a_killed_run_that_holds_rows_out_ends_with_the_best_model_of_all(tmp_pa
     assert alone.n_iter_ == 700
     save, calls = Checkpoint.save, []
 
-    def killed(self, snapshot):
-        save(self, snapshot)
+    def killed(self, run, snapshot):
+        save(self, run, snapshot)
         calls.append(snapshot)
         if len(calls) == 4:
             raise KeyboardInterrupt
@@ -147,9 +148,9 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, other):
 @pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"no such thing", lambda b: b""])
 def test_a_damaged_checkpoint_is_named(tmp_path, damage):
     small().fit(X, Y, checkpoint=tmp_path)
-    path = tmp_path / FILE
+    path = tmp_path / FILES[0]
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(ValueError, match=r"run\.checkpoint is not a checkpoint, or is incomplete.*delete it"):
+    with pytest.raises(ValueError, match=r"run\.checkpoint is not a checkpoint, or is damaged.*delete the files"):
         small().fit(X, Y, checkpoint=tmp_path)
 
 
@@ -164,10 +165,10 @@ def test_a_full_disk_is_a_clear_error_and_the_last_checkpoint_stays(tmp_path, mo
         flush(handle)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match=r"cannot write .*run\.checkpoint.*No space left.*last checkpoint is unchanged"):
+    with pytest.raises(OSError, match=r"cannot write .*run-2\.checkpoint.*No space left.*last checkpoint is unchanged"):
         small(max_iter=400).fit(X, Y, checkpoint=tmp_path, every=100)
     monkeypatch.undo()
-    assert [path.name for path in tmp_path.iterdir()] == [FILE]
+    assert [path.name for path in tmp_path.iterdir()] == [FILES[0]]
     went_on = small(max_iter=400).fit(X, Y, checkpoint=tmp_path, every=100)
     np.testing.assert_array_equal(went_on.predict(X), small(max_iter=400).fit(X, Y).predict(X))
 

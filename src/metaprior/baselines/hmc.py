@@ -28,7 +28,7 @@ from metaprior.estimators.renamed import accepts_old_names
 from metaprior.estimators.stopping import as_numpy
 from metaprior.inference import Recipe, make_data, report_jitter, train
 from metaprior.inference.nuts import Samples, Settings, effective_sample_size, require_numpyro, sample, split_rhat
-from metaprior.io.checkpoints import Checkpoint, CheckpointConfig, digest_of
+from metaprior.io.checkpoints import Checkpoint, CheckpointConfig
 from metaprior.kernels import RBF, Kernel, named
 from metaprior.model import Model
 from metaprior.networks import Dense
@@ -122,13 +122,12 @@ class HMCMethod(NetworkMethod):
         settings = self.config.settings()
         with self.computing():
             data = make_data(problem.x_unit, problem.targets, dtype=np.dtype(self.dtype).type)
-            models = [self.initial_model(problem, own) for own in seeds]
-            store = None
-            if checkpoint is not None:
-                store = Checkpoint(checkpoint, digest_of(models, data, settings, (), seed))
-            starts = [
-                train(model, data, make_key(own), recipe=UPHILL).model for model, own in zip(models, seeds, strict=True)
-            ]
+            starts = []
+            for index, own in enumerate(seeds):
+                store = checkpoint and Checkpoint(checkpoint.inside(f"start{index}"))
+                model = self.initial_model(problem, own)
+                starts.append(train(model, data, make_key(own), recipe=UPHILL, checkpoint_store=store).model)
+            store = checkpoint and Checkpoint(checkpoint)
             with progress_bar(self.config.verbose) as listener:
                 samples = sample(starts, data, make_key(seed), settings, listener, store)
         return self._attributes(samples, seed, problem.x_unit)

@@ -77,10 +77,13 @@ def prepare_fit(estimator: "Estimator", X: Any, y: Any, scaling: InputScaling | 
 
 
 def store_fit(estimator: "Estimator", prepared: PreparedFit, attributes: dict[str, Any]) -> None:
-    """Let the estimator have what was fitted, in place of an earlier fit."""
+    """Let the estimator have what was fitted, in place of an earlier fit.
+
+    This is one assignment: whatever interrupts it, the estimator has all of the earlier fit or all of this one.
+    """
     fitted = {**prepared.columns, **prepared.scaling.attributes(), **prepared.problem.kind.attributes(), **attributes}
-    estimator.__dict__.pop("feature_names_in_", None)
-    estimator.__dict__.update(fitted)
+    others = {name: value for name, value in vars(estimator).items() if name != "feature_names_in_"}
+    estimator.__dict__ = {**others, **fitted}
 
 
 def validate_fit_data(estimator: "Estimator", X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:

@@ -19,7 +19,7 @@ from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.stopping import FlatElbo, HeldOutScore, as_numpy, hold_out
 from metaprior.estimators.targets import Targets
 from metaprior.inference import Data, Fit, Recipe, Settling, StepConfig, StopRule, make_data, train
-from metaprior.io.checkpoints import Checkpoint, CheckpointConfig, digest_of
+from metaprior.io.checkpoints import Checkpoint, CheckpointConfig
 from metaprior.likelihoods import Likelihood
 from metaprior.likelihoods.gaussian import NOISE_HOLD
 from metaprior.model import Model
@@ -217,9 +217,6 @@ class TrainedMethod(NetworkMethod):
         return self.with_rows(joined_fits(fits), job.data)
 
     def _train_phase(self, phase: Phase, job: Job, step: StepConfig, checkpoint: CheckpointConfig | None) -> Fit:
-        store = None
-        if checkpoint is not None:
-            store = Checkpoint(checkpoint, digest_of(job.model, job.data, phase.recipe, step, job.seed))
         with progress_bar(self.training.verbose) as listener:
             return train(
                 job.model,
@@ -231,7 +228,7 @@ class TrainedMethod(NetworkMethod):
                 listener=listener,
                 stop_when=job.stop_when,
                 mesh=self.training.mesh,
-                checkpoint_store=store,
+                checkpoint_store=checkpoint and Checkpoint(checkpoint),
                 settling=phase.settling,
             )
 

@@ -29,8 +29,10 @@ def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, Any]]) -> 
     methods = [_trained(own) for own in prepared]
     jobs = [method.job(own.problem, own.seed) for method, own in zip(methods, prepared, strict=True)]
     fits = train_together(methods[0], jobs, [own.problem for own in prepared])
-    for estimator, method, own, fit in zip(estimators, methods, prepared, fits, strict=True):
-        store_fit(estimator, own, method.attributes(fit, own.problem, own.seed))
+    whole = zip(methods, fits, prepared, strict=True)
+    attributes = [method.attributes(fit, own.problem, own.seed) for method, fit, own in whole]
+    for estimator, own, fitted in zip(estimators, prepared, attributes, strict=True):
+        store_fit(estimator, own, fitted)
 
 
 def _trained(prepared: PreparedFit) -> TrainedMethod:

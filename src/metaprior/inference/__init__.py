@@ -3,6 +3,7 @@
 from metaprior.inference.data import Data, StepConfig, make_data
 from metaprior.inference.devices import row_mesh
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
+from metaprior.inference.identity import Identity
 from metaprior.inference.recipe import ALL_AT_ONCE, Recipe, Settling
 from metaprior.inference.rules import History, StopRule
 from metaprior.inference.runs import ConvergenceTrouble, Fit, Progress, report_jitter
@@ -19,6 +20,7 @@ __all__ = [
     "Data",
     "Fit",
     "History",
+    "Identity",
     "Progress",
     "Recipe",
     "Settling",

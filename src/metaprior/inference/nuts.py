@@ -19,8 +19,9 @@ from jaxtyping import Array, Float, Key
 from metaprior.compilation import compiled
 from metaprior.inference.data import Data
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
+from metaprior.inference.identity import Identity, identity_of
 from metaprior.inference.runs import Progress
-from metaprior.inference.snapshots import CheckpointStore, Snapshot, filled, numbered
+from metaprior.inference.snapshots import CheckpointStore, Snapshot, explained_misfit, filled, numbered
 from metaprior.model import Model, release_times
 from metaprior.random import StandardNormals
 
@@ -156,9 +157,12 @@ def sample(
     keys = jax.random.split(jax.random.wrap_key_data(jax.random.key_data(key).ravel()[:2]), len(starts))
     states = _begin(positions, rest, keys, batch, settings)
     total, begun = settings.n_warmup + settings.n_samples, time.perf_counter()
-    done, kept = 0, list[dict[str, Any]]()
-    if checkpoint_store is not None and (known := checkpoint_store.load()) is not None:
-        states, done, kept = _resumed(known, states)
+    done, kept, identity = 0, list[dict[str, Any]](), Identity()
+    if checkpoint_store is not None:
+        identity = _identity(states, rest, batch, settings)
+        if (known := checkpoint_store.load(identity)) is not None:
+            with explained_misfit():
+                states, done, kept = _resumed(known, states)
     last = done
     while done < total:
         limit = settings.n_warmup if done < settings.n_warmup else total
@@ -172,9 +176,16 @@ def sample(
             terms = {"log_joint": float(seen["log_joint"].mean()), "tree": float(seen["steps"].mean())}
             listener(Progress(done, total, terms, time.perf_counter() - begun))
         if checkpoint_store is not None and (done == total or done - last >= checkpoint_store.every):
-            checkpoint_store.save(_snapshot(states, done, kept))
+            checkpoint_store.save(identity, _snapshot(states, done, kept))
             last = done
     return _gathered(kept, rest, len(starts))
+
+
+def _identity(states: Any, rest: Model, batch: Batch, settings: Settings) -> Identity:
+    """Return what tells the chains from others, before their first transition."""
+    parts = {"states": states, "fixed parts": rest, "data": batch, "settings": settings}
+    program = _advance.lower(states, rest, batch, settings, jnp.asarray(STEP_BLOCK)).as_text()
+    return identity_of(parts, program)
 
 
 def _snapshot(states: Any, done: int, kept: list[dict[str, Any]]) -> Snapshot:

@@ -5,7 +5,7 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Generic, TypeVar, final
+from typing import Any, Generic, TypeVar, final
 
 import equinox as eqx
 import jax
@@ -82,12 +82,18 @@ class SingleRun(Program[State]):
     def advance(self, runs: Sequence[Run], recipe: Recipe, stop: int) -> Block[State]:
         """Make the steps up to `stop`."""
         (run,) = runs
-        values = (recipe, np.asarray(run.backoff, np.float32), np.asarray(stop, np.int32))
-        state, terms = steps.step_block(
-            self.state, run.key, self.data, *values, self.step_config, self.optimizer, self.mesh
-        )
+        state, terms = steps.step_block(*self._arguments(run, recipe, stop))
         record = {name: np.asarray(each) for name, each in terms.items()}
         return Block(state, [record], [is_finite(state.model) and is_finite(record)])
+
+    def text(self, run: Run, recipe: Recipe) -> str:
+        """Return the compiled program as text; the next call of `advance` finds it traced."""
+        return steps.step_block.lower(*self._arguments(run, recipe, self.step)).as_text()
+
+    def _arguments(self, run: Run, recipe: Recipe, stop: int) -> tuple[Any, ...]:
+        """Return the arguments of a block of steps."""
+        values = (recipe, np.asarray(run.backoff, np.float32), np.asarray(stop, np.int32))
+        return self.state, run.key, self.data, *values, self.step_config, self.optimizer, self.mesh
 
     @property
     def step(self) -> int:

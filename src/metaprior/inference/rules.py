@@ -15,7 +15,8 @@ class StopRule(Protocol):
     """Decides, after each block of steps, whether a run may end.
 
     Training asks only once the recipe has let everything in. The state of the rule is part of a run's snapshots:
-    `resume` with what `progress` and `best_model` gave must bring a new rule to the same decisions.
+    `resume` with what `progress` and `best_model` gave must bring a new rule to the same decisions. Its class and its
+    attributes are part of the run's identity: two rules that decide differently must differ in them.
     """
 
     @property

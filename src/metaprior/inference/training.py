@@ -15,6 +15,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
 from metaprior.inference.data import Data, StepConfig
+from metaprior.inference.identity import Identity, identity_of
 from metaprior.inference.programs import BatchedRuns, Block, Program, SingleRun
 from metaprior.inference.recipe import Recipe, Settling
 from metaprior.inference.resuming import CheckpointWriter
@@ -51,10 +52,12 @@ def train(
     """
     program = SingleRun(model, data, step_config, adam_for(model) if optimizer is None else optimizer, mesh)
     run = Run(key, stop_when)
-    checkpoints = None if checkpoint_store is None else CheckpointWriter(checkpoint_store, program, run)
-    (fit,) = _Loop(program, [run], recipe, settling, listener, checkpoints).run()
-    if checkpoints is not None:
-        checkpoints.after_run()
+    loop = _Loop(program, [run], recipe, settling, listener)
+    if checkpoint_store is not None:
+        loop.checkpoints = CheckpointWriter(checkpoint_store, program, run, loop.identity(program, run))
+    (fit,) = loop.run()
+    if loop.checkpoints is not None:
+        loop.checkpoints.after_run()
     return fit
 
 
@@ -104,6 +107,12 @@ class _Loop:
     settling: Settling | None
     listener: Listener | None
     checkpoints: CheckpointWriter | None = None
+
+    def identity(self, program: SingleRun, run: Run) -> Identity:
+        """Return what tells a run from others, before its first step: all that the loop has, but those who look on."""
+        elsewhere = ("program", "runs", "listener", "checkpoints")
+        own = {name: value for name, value in vars(self).items() if name not in elsewhere}
+        return identity_of({**own, **vars(program), **vars(run)}, program.text(run, self._schedule().recipe))
 
     def run(self) -> list[Fit]:
         """Make all steps and return the ends of the runs."""
