@@ -239,6 +239,10 @@ class Date(NamedTuple):
         made = cls(str(series.name), form, found.min().isoformat(), found.max().isoformat(), None)
         return made._replace(fill=learned_fill(made._days(series), impute))
 
+    def check(self) -> None:
+        """Raise an error unless the first date is one."""
+        datetime.datetime.fromisoformat(self.first)
+
     def features(self) -> list[str]:
         """Return the names of the features that the column becomes."""
         return [self.name]
