@@ -125,10 +125,9 @@ def conditioned(
     kernel, diagonal = KernelForScikit(hypers.kernel), _diagonal(hypers)
     for jitter in jitters:
         added = jitter * float(np.mean(kernel.diag(x))) if jitter else 0.0
+        gp = GaussianProcessRegressor(kernel, alpha=diagonal + added, optimizer=None, copy_X_train=False)
         try:
-            return GaussianProcessRegressor(kernel, alpha=diagonal + added, optimizer=None, copy_X_train=False).fit(
-                x, y
-            )
+            return gp.fit(x, y)
         except np.linalg.LinAlgError as error:
             failed = error
     raise ValueError(

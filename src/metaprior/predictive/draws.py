@@ -153,8 +153,8 @@ class NetworkDraws(FunctionDraws):
         check_count(self.num_draws * sum(sizes), "normals")
         one_row = self.x[:1]
         f = traced(_trial, self.model, KEY, one_row, self.num_draws, self.rowwise, self.stacked)
-        if f.shape[:2] != (self.num_draws, 1):
-            raise ValueError(f"expected {self.num_draws} functions; the model has {f.shape[0]}")
+        if f.shape[:-1] != (self.num_draws, 1):
+            raise ValueError(f"expected {self.num_draws} functions at one row; the model gives the shape {f.shape}")
         return outputs_of(self.likelihood, f)
 
     def coherent(self) -> "NetworkDraws":

@@ -89,7 +89,7 @@ class IntegratedDraws(FunctionDraws):
         check_count(self.num_below * sum(self.model.sizes()), "normals")
         conditioned, likelihood, (mean, covariance) = traced(_trial, _predicting(self.model), KEY, self.x[:1])
         check_count(self.num_below * num_numbers(conditioned), "numbers")
-        if covariance.shape != (*mean.shape, *mean.shape[1:]):
+        if mean.shape[:-1] != (1,) or covariance.shape != (*mean.shape, *mean.shape[1:]):
             raise ValueError(f"the moments of the functions have the shapes {mean.shape} and {covariance.shape}")
         return outputs_of(likelihood, mean)
 

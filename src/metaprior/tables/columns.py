@@ -5,6 +5,7 @@ was seen. A date becomes days since the first date of the training table. If imp
 learns what fills its missing values.
 """
 
+import datetime
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
