@@ -1,12 +1,14 @@
-"""Hostile twins of saved models, and a process that loads them: SOURCE FOLDER COUNT.
+"""Hostile twins of saved files, and a process that loads them: FOLDER FIRST COUNT SOURCES...
 
 A mutation changes one thing of a real file: its bytes, its description in JSON, or its arrays. The last two get a right
-checksum, so that nothing but the checks of the content can tell. The process loads COUNT mutations of SOURCE, lets each
-that loads predict, and prints one line of JSON: how many were refused, how many predicted, and what else happened.
+checksum, so that nothing but the checks of the content can tell. The process loads COUNT mutations of every source, from
+the one with the number FIRST on, lets each model that loads predict, and prints one line of JSON: how many files were
+refused, how many predicted (or, for the files of loops, loaded), and what else happened.
 """
 
 import copy
 import json
+import re
 import resource
 import signal
 import sys
@@ -228,8 +230,10 @@ def mutate(source: Path, target: Path, number: int) -> str:
     return change.__name__
 
 
-def predicts(model: Any, names: list[Any]) -> None:
+def predicts(model: Any) -> None:
     """Raise an AssertionError unless a model predicts finite numbers of the right shape at a few rows."""
+    if hasattr(model, "schema"):
+        return predicts_table(model)
     tasks = [{"task": name} for name in getattr(model, "estimators_", {})] or [{}]
     rows = np.linspace(-1.5, 1.5, 3)[:, None] * np.ones(model.n_features_in_)
     for task in tasks:
@@ -246,43 +250,56 @@ def predicts(model: Any, names: list[Any]) -> None:
         assert all(np.all(np.isfinite(part)) for part in found), "numbers that are not finite"
 
 
-def outcome(path: Path) -> str:
-    """Load a file and predict: say "refused", "predicted", or what happened instead."""
+def predicts_table(model: Any) -> None:
+    """Raise an AssertionError unless a model of a table of numbers predicts a table of finite numbers."""
+    import pandas as pd
+
+    found = model.predict(pd.DataFrame({column.name: [-1.5, 0.0, 1.5] for column in model.schema.columns}))
+    assert found.shape[0] == 3
+    assert np.all(np.isfinite(found.to_numpy(np.float64))), "numbers that are not finite"
+
+
+def outcome(path: Path, kind: str | None) -> str:
+    """Load a file and predict: say "refused", "predicted", or what happened instead. Loops are loaded by their kind."""
     import metaprior
+    from metaprior.io.saving import load_state
 
     try:
-        model = metaprior.load(path)
+        model = metaprior.load(path) if kind is None else load_state(path, kind)
     except (ValueError, OSError):
         return "refused"
     except BaseException as error:
         return f"load raised {type(error).__name__}: {error}"
     try:
-        predicts(model, [])
+        if kind is None:
+            predicts(model)
     except BaseException as error:
         return f"predict raised {type(error).__name__}: {str(error)[:300]}"
     return "predicted"
 
 
-def main(source: str, folder: str, first: str, count: str) -> None:
+def main(folder: str, first: str, count: str, *sources: str) -> None:
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    target = Path(folder) / f"{Path(source).stem}.mutated"
+    target = Path(folder) / "mutated"
     counts, others = {"refused": 0, "predicted": 0}, []
 
     def hang(*_: object) -> None:
         raise TimeoutError
 
     signal.signal(signal.SIGALRM, hang)
-    for number in range(int(first), int(first) + int(count)):
-        name = mutate(Path(source), target, number)
-        signal.alarm(MOST_SECONDS)
-        found = outcome(target)
-        signal.alarm(0)
-        if found in counts:
-            counts[found] += 1
-        else:
-            others.append(f"{number} {name}: {found}")
+    for source in map(Path, sources):
+        loop = re.fullmatch("loop-(.*)", source.stem)
+        for number in range(int(first), int(first) + int(count)):
+            name = mutate(source, target, number)
+            signal.alarm(MOST_SECONDS)
+            found = outcome(target, loop and loop.group(1))
+            signal.alarm(0)
+            if found in counts:
+                counts[found] += 1
+            else:
+                others.append(f"{source.stem} {number} {name}: {found}")
     print(json.dumps({**counts, "others": others}))
 
 
