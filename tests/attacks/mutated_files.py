@@ -1,9 +1,10 @@
 """Hostile twins of saved files, and a process that loads them: FOLDER FIRST COUNT SOURCES...
 
 A mutation changes one thing of a real file: its bytes, its description in JSON, or its arrays. The last two get a right
-checksum, so that nothing but the checks of the content can tell. The process loads COUNT mutations of every source, from
-the one with the number FIRST on, lets each model that loads predict, and prints one line of JSON: how many files were
-refused, how many predicted (or, for the files of loops, loaded), and what else happened.
+checksum, so that nothing but the checks of the content can tell. The process loads COUNT mutations of every source,
+from the one with the number FIRST on, lets each model that loads predict, and prints one line of JSON: how many files
+were refused, how many predicted (or, for the files of loops, loaded), how many said that their prediction would not be
+finite, and what else happened.
 """
 
 import copy
@@ -185,6 +186,12 @@ def flipped_number(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.frombuffer(flip_bit(array.tobytes(), rng), array.dtype).reshape(array.shape)
 
 
+def one_number_throughout(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if array.dtype.kind != "f":
+        return np.zeros_like(array)
+    return np.full_like(array, rng.choice([0.0, 1e-300, 1e80, -1e80, 250.0, -250.0, 30.0, -30.0, 1e5]))
+
+
 def other_shape(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     shapes = [array.T, array.ravel(), array[None], array[..., None], array.ravel()[:-1], array.ravel()[:0]]
     shapes += [np.concatenate([array, array])] if array.ndim else [np.stack([array, array])]
@@ -196,7 +203,7 @@ def other_dtype(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return array.astype(rng.choice(["f2", "f4", "f8", "i8", "u1", "?"]))
 
 
-ARRAYS = [other_numbers, flipped_number, other_shape, other_dtype]
+ARRAYS = [other_numbers, flipped_number, one_number_throughout, other_shape, other_dtype]
 
 
 def swapped_arrays(arrays: Arrays, rng: np.random.Generator) -> Arrays:
@@ -233,7 +240,8 @@ def mutate(source: Path, target: Path, number: int) -> str:
 def predicts(model: Any) -> None:
     """Raise an AssertionError unless a model predicts finite numbers of the right shape at a few rows."""
     if hasattr(model, "schema"):
-        return predicts_table(model)
+        predicts_table(model)
+        return
     tasks = [{"task": name} for name in getattr(model, "estimators_", {})] or [{}]
     rows = np.linspace(-1.5, 1.5, 3)[:, None] * np.ones(model.n_features_in_)
     for task in tasks:
@@ -260,7 +268,10 @@ def predicts_table(model: Any) -> None:
 
 
 def outcome(path: Path, kind: str | None) -> str:
-    """Load a file and predict: say "refused", "predicted", or what happened instead. Loops are loaded by their kind."""
+    """Load a file and predict: say "refused", "predicted", "not finite", or what happened instead.
+
+    Numbers may be possible one by one and absurd together, which only the prediction can tell: it raises an error.
+    """
     import metaprior
     from metaprior.io.saving import load_state
 
@@ -274,6 +285,8 @@ def outcome(path: Path, kind: str | None) -> str:
         if kind is None:
             predicts(model)
     except BaseException as error:
+        if str(error).startswith("predict: the numbers at"):
+            return "not finite"
         return f"predict raised {type(error).__name__}: {str(error)[:300]}"
     return "predicted"
 
@@ -283,7 +296,7 @@ def main(folder: str, first: str, count: str, *sources: str) -> None:
     np.seterr(all="ignore")
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     target = Path(folder) / "mutated"
-    counts, others = {"refused": 0, "predicted": 0}, []
+    counts, others = {"refused": 0, "predicted": 0, "not finite": 0}, []
 
     def hang(*_: object) -> None:
         raise TimeoutError

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from metaprior.io.atomic import kind_of_file
-from metaprior.io.json_text import NAME_BYTES, JSONText
+from metaprior.io.json_text import ENTRY_BYTES, JSONText
 
 #: The types of arrays, by the names that the format has for them.
 DTYPES = {
@@ -32,9 +32,9 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 #: The longest header, as safetensors itself has it; the most axes of an array.
 MOST_HEADER, MOST_AXES = 100_000_000, 32
 #: Memory for what is built from a header or a description: so many bytes, and so many for every byte of the file.
-FREE_BYTES, BYTES_PER_BYTE = 30_000_000, 2
+FREE_BYTES, BYTES_PER_BYTE = 30_000_000, 3
 #: Bytes for what is kept of an array besides its numbers.
-ENTRY_BYTES = 500
+ARRAY_BYTES = 500
 
 
 class Entry(NamedTuple):
@@ -107,7 +107,7 @@ def _texts(text: JSONText) -> dict[str, str]:
     """Read an object whose members are all strings."""
     found = {}
     for name in text.members():
-        text.count(NAME_BYTES + len(name))
+        text.count(ENTRY_BYTES)
         found[name] = text.string()
     return found
 
@@ -122,7 +122,7 @@ def _plain_text(header: bytearray) -> str:
 
 def _entry(text: JSONText) -> Entry:
     """Read what the header says of one array."""
-    text.count(ENTRY_BYTES)
+    text.count(ARRAY_BYTES)
     found = {key: text.nested_lists() for key in text.members()}
     dtype, shape, (start, end) = DTYPES.get(found["dtype"]), found["shape"], found["data_offsets"]
     if dtype is None or found.keys() != {"dtype", "shape", "data_offsets"}:
@@ -190,4 +190,6 @@ def parts_of(texts: Mapping[str, str], arrays: Mapping[str, np.ndarray]) -> list
         place += array.nbytes
     encoded = json.dumps(header, separators=(",", ":")).encode("ascii")
     encoded += b" " * (-len(encoded) % 8)
+    if len(encoded) > MOST_HEADER:
+        raise ValueError(f"save: expected a description of at most {MOST_HEADER} bytes; this has {len(encoded)}.")
     return [len(encoded).to_bytes(8, "little"), encoded, *[array.data for _, array in ordered if array.size]]

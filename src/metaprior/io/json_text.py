@@ -15,8 +15,8 @@ from typing import Any
 MOST_LEVELS = 100
 #: Bytes that CPython takes for a number, a text without its characters, a list without its items, and an item.
 NUMBER_BYTES, TEXT_BYTES, LIST_BYTES, ITEM_BYTES = 32, 64, 72, 9
-#: Bytes that the name of a member takes in a set or a dict, without its characters.
-NAME_BYTES = 160
+#: Bytes that an entry of a set or a dict takes, and a name that is remembered, without its characters.
+ENTRY_BYTES, NAME_BYTES = 100, 160
 
 _DECODER = JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -36,7 +36,7 @@ class JSONText:
 
     def __init__(self, text: str, most_bytes: int) -> None:
         self._text, self._place, self._level = text, 0, 0
-        self._left = most_bytes
+        self._left, self._names = most_bytes, dict[str, str]()
 
     def count(self, num_bytes: int) -> None:
         """Count memory for something that is built. Strings, numbers and nested lists count themselves."""
@@ -51,8 +51,15 @@ class JSONText:
 
     def string(self) -> str:
         """Read a string."""
-        found = self._name()
+        found = self.word()
         self.count(TEXT_BYTES + (len(found) if found.isascii() else 4 * len(found)))
+        return found
+
+    def word(self) -> str:
+        """Read a string that the caller does not keep: it does not count."""
+        if self.peek() != '"':
+            raise ValueError(f"expected a string at place {self._place}; got {self._ahead()!r}")
+        found, self._place = _DECODER.raw_decode(self._text, self._place)
         return found
 
     def scalar(self) -> str | int | bool | None:
@@ -73,22 +80,18 @@ class JSONText:
         return int(whole.group())
 
     def members(self) -> Iterator[str]:
-        """Read an object: yield its names. The caller reads the value of a name before it asks for the next.
-
-        The names are known until the object ends. A caller that keeps them for longer counts them.
-        """
-        seen, size = set(), 0
+        """Read an object: yield its names. The caller reads the value of a name before it asks for the next."""
+        seen = set()
         with self._container("{"):
             for _ in self._entries("}"):
                 name = self._name()
                 if name in seen:
                     raise ValueError(f"the name {name!r} is given twice")
                 seen.add(name)
-                self.count(own := NAME_BYTES + 4 * len(name))
-                size += own
+                self.count(ENTRY_BYTES)  # of this set, until the object ends
                 self._take(":")
                 yield name
-        self.count(-size)
+        self.count(-ENTRY_BYTES * len(seen))
 
     def items(self) -> Iterator[None]:
         """Read a list: yield once for every item, which the caller reads before it asks for the next."""
@@ -112,10 +115,11 @@ class JSONText:
             raise ValueError(f"unexpected text {self._ahead()!r}")
 
     def _name(self) -> str:
-        if self.peek() != '"':
-            raise ValueError(f"expected a string at place {self._place}; got {self._ahead()!r}")
-        found, self._place = _DECODER.raw_decode(self._text, self._place)
-        return found
+        """Read a name. Equal names are one string."""
+        found = self.word()
+        if found not in self._names:
+            self.count(NAME_BYTES + 4 * len(found))
+        return self._names.setdefault(found, found)
 
     def _ahead(self) -> str:
         return self._text[self._place : self._place + 20]

@@ -140,11 +140,13 @@ def class_name(cls: type) -> str:
 # --- classes by their names -----------------------------------------------------------
 
 
-def restore_estimator(class_name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
-    """Return an estimator from the parts of a file of any version. Without a state it is unfitted."""
+def restore_estimator(
+    class_name: str, params: dict[str, Any], state: dict[str, Any], *, is_fitted: bool = False
+) -> Any:
+    """Return an estimator from the parts of a file of any version. Without a state it is unfitted, if it may be."""
     cls: Any = named_class(class_name)
     made = cls(**present_parameters(params))
-    if state:
+    if state or is_fitted:
         made.restore_state({ATTRIBUTES.get(name, name): value for name, value in state.items()})
     return made
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from metaprior.inputs import Projection
 from metaprior.io.declared import check_fields
-from metaprior.io.json_text import NAME_BYTES, JSONText
+from metaprior.io.json_text import ENTRY_BYTES, ITEM_BYTES, LIST_BYTES, NUMBER_BYTES, JSONText
 from metaprior.io.plain import class_name, fields_of, named_class, restore_estimator
 from metaprior.io.renamed import STATE_RECORDS, present_fields
 from metaprior.networks.activations import activation_named
@@ -46,9 +46,9 @@ class EstimatorParts(NamedTuple):
         """Whether this is the state of a loop, in a file of an earlier version."""
         return self.class_name in STATE_RECORDS
 
-    def made(self) -> Any:
-        """Return the estimator."""
-        return restore_estimator(*self)
+    def made(self, *, is_fitted: bool = False) -> Any:
+        """Return the estimator, which may have to be fitted."""
+        return restore_estimator(*self, is_fitted=is_fitted)
 
 
 class PlainReader:
@@ -58,14 +58,14 @@ class PlainReader:
         self.text, self.arrays = text, arrays
         #: How the content of each kind of plain value is read.
         self.kinds: dict[str, Callable[[], Any]] = {
-            "activation": lambda: activation_named(self.text.string()),
-            "array": lambda: self.arrays[self.text.string()],
-            "class": self.text.string,
+            "activation": lambda: activation_named(self.text.word()),
+            "array": lambda: self.arrays[self.text.word()],
+            "class": self.text.word,
             "dict": self.mapping,
-            "dtype": self.text.string,
+            "dtype": self.text.word,
             "estimator": lambda: self.estimator().made(),
             "fields": self.mapping,
-            "float": lambda: float.fromhex(self.text.string()),
+            "float": self._float,
             "list": self._list,
             "random_state": self._random_state,
             "range": self._range,
@@ -95,15 +95,16 @@ class PlainReader:
         """Read values by their names."""
         found = {}
         for name in self.text.members():
-            self.text.count(NAME_BYTES + 4 * len(name))
+            self.text.count(ENTRY_BYTES)
             found[name] = self.value()
+        self.text.count(sys.getsizeof(found) - ENTRY_BYTES * len(found))
         return found
 
     def estimator(self) -> EstimatorParts:
         """Read an estimator in its parts."""
         found: dict[str, Any] = {}
         for name in self.text.members():
-            found[name] = self.text.string() if name == "class" else self.mapping()
+            found[name] = self.text.word() if name == "class" else self.mapping()
         if found.keys() != {"class", "params", "state"}:
             raise ValueError(f"expected the class, the parameters and the state of an estimator; got {sorted(found)}")
         return EstimatorParts(found["class"], found["params"], found["state"])
@@ -128,6 +129,10 @@ class PlainReader:
         for field, item in fields.items():
             object.__setattr__(made, field, item)
         return made
+
+    def _float(self) -> float:
+        self.text.count(NUMBER_BYTES)
+        return float.fromhex(self.text.word())
 
     def _texts(self, content: Any, dtype: str) -> np.ndarray:
         """Return an array of texts. Its width is that of the file, if the memory for it is there."""
@@ -177,8 +182,9 @@ class PlainReader:
     def _list(self) -> list[Any]:
         found = []
         for _ in self.text.items():
+            self.text.count(ITEM_BYTES)
             found.append(self.value())
-        self.text.count(sys.getsizeof(found))
+        self.text.count(LIST_BYTES)
         return found
 
     def _tuple(self) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metaprior.io.atomic import write_atomically
-from metaprior.io.container import Header, OpenFile, opened, parts_of, read_arrays, read_header
+from metaprior.io.container import ARRAY_BYTES, Header, OpenFile, opened, parts_of, read_arrays, read_header
 from metaprior.io.json_text import JSONText
 from metaprior.io.plain import PlainWriter
 from metaprior.io.reading import EstimatorParts, PlainReader
@@ -54,7 +54,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     if held.parts is None:
         raise ValueError(f"load: expected the file of an estimator; {source} contains a state of kind {held.kind!r}.")
     with _explained(source, held.writer):
-        return held.parts.made()
+        return held.parts.made(is_fitted=True)
 
 
 def save_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any], *, overwrite: bool = True) -> None:
@@ -111,7 +111,7 @@ def _loaded(source: Path, wanted: str) -> _Content:
             )
         writer = _writer(header.texts)
         with _explained(source, writer):
-            reader = PlainReader(JSONText(text, file.most_bytes), arrays)
+            reader = PlainReader(JSONText(text, file.most_bytes - ARRAY_BYTES * len(arrays)), arrays)
             found = _content_1(reader) if _format(header.texts) == 1 else _content(reader, wanted)
             return found._replace(writer=writer)
 

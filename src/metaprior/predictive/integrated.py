@@ -84,18 +84,22 @@ class IntegratedDraws(FunctionDraws):
                 f = np.asarray(_marginal_draws(self.posterior, jnp.asarray(padded), normals, self.num_draws))
             yield rows, f[:, : rows.stop - rows.start]
 
+    @property
+    def _num_functions(self) -> int:
+        return len(self.model.network.weight_layers[-1].outputs)
+
     def num_outputs(self) -> int:
         """Return how many outputs y has, by a trial of one draw below at one row."""
         check_count(self.num_below * sum(self.model.sizes()), "normals")
         conditioned, likelihood, (mean, covariance) = traced(_trial, _predicting(self.model), KEY, self.x[:1])
         check_count(self.num_below * num_numbers(conditioned), "numbers")
-        if mean.shape[:-1] != (1,) or covariance.shape != (*mean.shape, *mean.shape[1:]):
+        if mean.shape != (1, self._num_functions) or covariance.shape != (*mean.shape, *mean.shape[1:]):
             raise ValueError(f"the moments of the functions have the shapes {mean.shape} and {covariance.shape}")
         return outputs_of(likelihood, mean)
 
     def _normals(self) -> np.ndarray:
         """Return normals for the values of f, [S below, values of each, K]: a lattice, more even than chance."""
-        num_outputs = len(self.model.network.weight_layers[-1].outputs)
+        num_outputs = self._num_functions
         each = -(-self.num_draws // self.num_below)
         size = 1 << (each * self.num_below - 1).bit_length()
         seed = np.random.default_rng(np.asarray(self.key))
