@@ -4,10 +4,9 @@ import json
 import os
 
 import pytest
-from safetensors.numpy import save_file
 
 from cli_table import COLUMNS, FRAME, digest, fit_words
-from metaprior.io.saving import FORMAT, _digest, _read
+from edited_files import put_together, taken_apart
 
 pd = pytest.importorskip("pandas")
 pytestmark = pytest.mark.filterwarnings("ignore:the median distance")
@@ -147,13 +146,11 @@ def test_an_altered_model_is_told(folder, run, tmp_path):
 )
 def test_a_model_file_can_hold_no_other_estimator(folder, run, tmp_path, stranger):
     """Even with a right digest."""
-    header, arrays = _read(folder / "price.metaprior")
-    content = json.loads(header["content"])
+    texts, arrays = taken_apart(folder / "price.metaprior")
+    content = json.loads(texts["content"])
     content["estimator"]["params"]["estimator"] = {
         "estimator": {"class": stranger, "params": {"command": "echo"}, "state": {}}
     }
-    text = json.dumps(content)
-    header = {"format": f"metaprior {FORMAT}", "content": text, "sha256": _digest(text, arrays)}
-    save_file(arrays, tmp_path / "m", header)
+    put_together(tmp_path / "m", texts, content, arrays)
     code, _, err = run("info", tmp_path / "m")
     assert (code, "cannot be read by the installed version" in err) == (1, True)

@@ -8,13 +8,13 @@ process kills itself. NUMBER 0 never does.
 import os
 import signal
 import sys
-import tempfile
 
 import numpy as np
 
 from metaprior import MetaGPClassifier, MetaGPRegressor
 from metaprior.baselines import EnsembleRegressor, HMCRegressor, LaplaceRegressor
 from metaprior.inference import nuts, programs
+from metaprior.io import atomic
 
 KINDS = {
     "local": MetaGPRegressor((4,), input_kernel="rbf", n_inducing=6, max_iter=800, random_state=0),
@@ -39,11 +39,11 @@ def die_at(event: str, number: int) -> None:
             if counts["left"] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    make, replace, flush, finite = tempfile.mkstemp, os.replace, os.fsync, programs.is_finite
+    make, replace, flush, finite = atomic._new_temporary, os.replace, os.fsync, programs.is_finite
     advance = nuts._advance
     nuts._advance = lambda *a: (happened("transitions"), advance(*a))[1]
     nuts._advance.lower = advance.lower
-    tempfile.mkstemp = lambda *a, **k: (happened("before"), make(*a, **k))[1]
+    atomic._new_temporary = lambda *a: (happened("before"), make(*a))[1]
     os.fsync = lambda *a: (happened("written"), flush(*a))[1]
     os.replace = lambda *a: (happened("unnamed"), replace(*a), happened("renamed"))[1]
     programs.is_finite = lambda tree: (happened("block of steps"), finite(tree))[1]

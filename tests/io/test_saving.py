@@ -15,8 +15,9 @@ from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
 
 import metaprior
+from edited_files import put_together, taken_apart
 from metaprior import MetaGPClassifier, MetaGPRegressor, Projection, baselines, kernels
-from metaprior.io.saving import FORMAT, _digest, _read, origin
+from metaprior.io.saving import FORMAT, origin
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2))
@@ -246,9 +247,8 @@ def test_a_file_can_name_no_other_kind_of_thing(small, path, kind):
 def test_a_file_of_bottomless_depth_is_refused(small, path):
     inner = '{"list": [' * 20_000 + "null" + "]}" * 20_000
     small.save(path)
-    header, arrays = _read(path)
-    text = header["content"].replace('"state": {', f'"state": {{"evil": {inner}, ', 1)
-    save_file(arrays, path, {**header, "content": text, "sha256": _digest(text, arrays)})
+    texts, arrays = taken_apart(path)
+    put_together(path, texts, texts["content"].replace('"state": {', f'"state": {{"evil": {inner}, ', 1), arrays)
     with pytest.raises(ValueError, match="cannot be read by the installed version"):
         metaprior.load(path)
 
@@ -256,11 +256,10 @@ def test_a_file_of_bottomless_depth_is_refused(small, path):
 def with_state(model, path, **more):
     """Save the model with more in its state, and with a right digest."""
     model.save(path)
-    header, arrays = _read(path)
-    content = json.loads(header["content"])
+    texts, arrays = taken_apart(path)
+    content = json.loads(texts["content"])
     content["estimator"]["state"] |= more
-    text = json.dumps(content)
-    save_file(arrays, path, {**header, "content": text, "sha256": _digest(text, arrays)})
+    put_together(path, texts, content, arrays)
 
 
 # --- other versions -------------------------------------------------------------------
@@ -279,7 +278,7 @@ def test_a_file_that_is_not_understood_names_the_version_that_wrote_it(small, pa
     small.save(path)
     monkeypatch.undo()
     assert origin(path) == {"format": FORMAT, "written_by": "0.0.7"}
-    monkeypatch.setattr("metaprior.io.plain.named_class", lambda name: {}[name])  # all classes have gone
+    monkeypatch.setattr("metaprior.io.reading.named_class", lambda name: {}[name])  # all classes have gone
     with pytest.raises(ValueError, match=r"written by metaprior 0\.0\.7 .* load it with the version that wrote it"):
         metaprior.load(path)
 

@@ -8,16 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from safetensors.numpy import save as to_bytes
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import metaprior
 from compared import same_bits
+from edited_files import put_together, taken_apart
 from metaprior import MetaGPClassifier, MetaGPRegressor, kernels
 from metaprior.estimators.fit import InputScaling, prepare_fit
 from metaprior.inference import steps
-from metaprior.io import saving
 from metaprior.multitask import MultiTaskClassifier, MultiTaskRegressor
 from metaprior.multitask.tasks import rescaled, started_alike
 from metaprior.random import draw_shared_normals
@@ -225,13 +224,11 @@ def test_a_file_of_tasks_whose_weights_are_all_drawn_says_what_to_do(waves, tmp_
     """Older versions kept what is shared in a class of its own."""
     path = tmp_path / "old.metaprior"
     waves.save(path)
-    header, arrays = saving._read(path)
-    content = json.loads(header["content"])
+    texts, arrays = taken_apart(path)
+    content = json.loads(texts["content"])
     shared = content["estimator"]["state"]["shared_"]
     shared["class"] = "metaprior.weights.multitask:Shared"
-    text = json.dumps(content)
-    header |= {"content": text, "sha256": saving._digest(text, arrays)}
-    path.write_bytes(to_bytes(arrays, metadata=header))
+    put_together(path, texts, content, arrays)
     with pytest.raises(ValueError, match="tasks no longer draw the weights of their output layers: fit them again"):
         metaprior.load(path)
 

@@ -8,8 +8,10 @@ scikit-learn's, and so is this evidence. Only the gradient is computed different
 Everything is in standardised units.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.lapack import dpotri
@@ -19,6 +21,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from metaprior.baselines.scikit_kernel import KernelForScikit
 from metaprior.compilation import in_float64
 from metaprior.kernels import Scaled
+from metaprior.predictive.trials import traced
 
 #: A random start is the first one times the exponential of normals with this standard deviation.
 START_SPREAD = 1.0
@@ -112,16 +115,37 @@ def _climbed(evidence: Evidence, theta: np.ndarray, max_iter: int) -> tuple[floa
     return -unit * float(found.fun), found.x, int(found.nit)
 
 
-def conditioned(hypers: Hypers, x: np.ndarray, y: np.ndarray) -> GaussianProcessRegressor:
-    """Return the GP given the data. Its kernel is that of the function alone, and its `alpha` is the noise variance."""
+def conditioned(
+    hypers: Hypers, x: np.ndarray, y: np.ndarray, jitters: Sequence[float] = (0.0,)
+) -> GaussianProcessRegressor:
+    """Return the GP given the data. Its kernel is that of the function alone, and its `alpha` is the noise variance.
+
+    `jitters` are added to the diagonal, in fractions of its mean, one after the other until it can be factorised.
+    """
     kernel, diagonal = KernelForScikit(hypers.kernel), _diagonal(hypers)
-    try:
-        return GaussianProcessRegressor(kernel, alpha=diagonal, optimizer=None, copy_X_train=False).fit(x, y)
-    except np.linalg.LinAlgError as error:
-        raise ValueError(
-            f"kernel: the covariance of {len(x)} rows under {kernel!r} cannot be factorised; give a larger `noise`, "
-            "a shorter lengthscale, or a kernel that is positive semi-definite."
-        ) from error
+    for jitter in jitters:
+        added = jitter * float(np.mean(kernel.diag(x))) if jitter else 0.0
+        gp = GaussianProcessRegressor(kernel, alpha=diagonal + added, optimizer=None, copy_X_train=False)
+        try:
+            return gp.fit(x, y)
+        except np.linalg.LinAlgError as error:
+            failed = error
+    raise ValueError(
+        f"kernel: the covariance of {len(x)} rows under {kernel!r} cannot be factorised; give a larger `noise`, "
+        "a shorter lengthscale, or a kernel that is positive semi-definite."
+    ) from failed
+
+
+def check_kernel(kernel: Scaled, x: np.ndarray) -> None:
+    """Raise an error unless the kernel can be computed at these rows, by a trial for shapes alone."""
+    cross, diagonal = traced(_trial, kernel, x[:1], x)
+    if (cross.shape, diagonal.shape) != ((1, len(x)), (len(x),)):
+        raise ValueError("expected a kernel with one value per pair of rows")
+
+
+@jax.jit
+def _trial(kernel: Scaled, one: jax.Array, all_rows: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return kernel(one, all_rows), kernel.diagonal(all_rows)
 
 
 def _diagonal(hypers: Hypers) -> float:

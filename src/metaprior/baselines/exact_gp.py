@@ -7,26 +7,31 @@ given the hyper-parameters. Time grows as N^3 and memory as N^2, so it is for a 
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from metaprior import kernels
-from metaprior.baselines.evidence import Evidence, Hypers, conditioned, maximised
+from metaprior.baselines.evidence import Evidence, Hypers, check_kernel, conditioned, maximised
 from metaprior.baselines.gp_functions import MOST_ROWS, ExactFunctions
 from metaprior.estimators.base import Regressor
-from metaprior.estimators.checks import expect_whole
+from metaprior.estimators.checks import expect, expect_whole, is_whole
 from metaprior.estimators.config import Config
 from metaprior.estimators.data_kernel import for_standardised
 from metaprior.estimators.method import START_NOISE, Problem
 from metaprior.estimators.renamed import accepts_old_names
+from metaprior.estimators.restored import MOST_SCALE, check_numbers
 from metaprior.estimators.targets import RegressionTargets, Targets
 from metaprior.io.checkpoints import CheckpointConfig, refuse_checkpoint
 from metaprior.kernels import Kernel, Scaled
 from metaprior.likelihoods import Gaussian
 from metaprior.predictive.gaussian import GaussianPredictive
 
+#: Values to try on the diagonal, in fractions of its mean, when the GPs of a file are computed again: another machine
+#: may round differently.
+RESTORED_JITTERS = (0.0, 1e-12, 1e-9, 1e-6)
 #: The number of rows beyond which a fit takes long.
 MANY_ROWS = 5_000
 
@@ -84,6 +89,21 @@ class ExactGPMethod:
         rng = np.random.default_rng(seed)  # the same for every target: its fit does not depend on the others
         config = self.config
         return maximised(evidence, num_restarts=int(config.n_restarts), max_iter=int(config.max_iter), rng=rng)
+
+    def check_fitted(self, fitted: Any, num_features: int, targets: Targets) -> None:
+        """Raise an error unless every target has hyper-parameters and rows from which its GP can be computed."""
+        assert isinstance(targets, RegressionTargets)
+        is_seed = is_whole(fitted.draw_seed_) and fitted.draw_seed_ >= 0
+        expect("draw_seed_", fitted.draw_seed_, "a whole number of at least 0", is_seed)
+        if not len(fitted._hypers) == len(fitted._rows) == len(targets.scale):
+            raise ValueError(f"expected {len(targets.scale)} GPs, one for every target")
+        for hypers, (x, y) in zip(fitted._hypers, fitted._rows, strict=True):
+            if not isinstance(hypers, Hypers) or not 0 < hypers.noise < MOST_SCALE:
+                raise ValueError("expected hyper-parameters with a positive noise")
+            num_rows = min(max(1, len(x)), MOST_ROWS)
+            check_numbers("the inputs of a GP", x, (num_rows, num_features), -MOST_SCALE)
+            check_numbers("the targets of a GP", y, (num_rows,), -MOST_SCALE)
+            check_kernel(hypers.kernel, x)
 
     def _starting_kernel(self, problem: Problem, k: int) -> Scaled:
         """Return the kernel, with its variance, for standardised inputs and the standardised k-th target."""
@@ -220,12 +240,21 @@ class ExactGPRegressor(Regressor):
     def _method(self) -> ExactGPMethod:
         return ExactGPMethod(ExactGPConfig.of(self))
 
+    @cached_property
+    def gps_(self) -> list[GaussianProcessRegressor]:
+        """The fitted GPs. A fit stores them here; those of a file are computed when they are first needed."""
+        if "_rows" not in vars(self):
+            raise AttributeError("gps_: this ExactGPRegressor is not fitted yet.")
+        pairs = zip(vars(self)["_hypers"], vars(self)["_rows"], strict=True)
+        return [conditioned(hypers, x, y, RESTORED_JITTERS) for hypers, (x, y) in pairs]
+
     def saved_state(self) -> dict[str, Any]:
         """Return the state, with the data of the GPs in their place. The GPs can be computed from these."""
         state = super().saved_state()
-        return {**state, "gps_": [(gp.X_train_, gp.y_train_) for gp in state["gps_"]]}
+        rows = state.pop("_rows", None) or [(gp.X_train_, gp.y_train_) for gp in state["gps_"]]
+        return {**state, "gps_": rows}
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Compute the GPs again."""
-        pairs = zip(state["_hypers"], state["gps_"], strict=True)
-        super().restore_state({**state, "gps_": [conditioned(hypers, x, y) for hypers, (x, y) in pairs]})
+        """Keep the data of the GPs. Computing the GPs takes memory that grows with the square of the rows."""
+        others = {name: value for name, value in state.items() if name != "gps_"}
+        super().restore_state({**others, "_rows": state["gps_"]})

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaprior.cli.result import UsageError
+from metaprior.io.atomic import kind_of_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +91,9 @@ def check_output(args: argparse.Namespace) -> None:
     target = Path(args.out)
     if target.is_dir():
         raise IsADirectoryError(f"--out: {target} is a folder; expected the name of a file.")
+    if target.exists() and not target.is_file():
+        what = kind_of_file(target.stat().st_mode)
+        raise OSError(f"--out: {target} is {what}; expected the name of a file.")
     if target.exists() and not args.force:
         raise FileExistsError(f"--out: {target} exists; give another name, or use --force to overwrite it.")
     if not target.parent.is_dir():

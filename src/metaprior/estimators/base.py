@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from metaprior.estimators.fit import InputScaling, checked, prepare_fit, store_fit
 from metaprior.estimators.method import Method
 from metaprior.estimators.renamed import without_old_names
+from metaprior.estimators.restored import check_names, check_restored
 from metaprior.estimators.targets import ClassTargets, NoiseConfig, RegressionTargets, Targets
 from metaprior.io.checkpoints import checkpoint_config
 from metaprior.io.saving import save
@@ -123,8 +124,10 @@ class Estimator(BaseEstimator, abc.ABC):
         return {name: value for name, value in vars(self).items() if name not in self.get_params(deep=False)}
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Take back what `saved_state` gave."""
+        """Take back what `saved_state` gave, or raise an error if it is not what a fit leaves."""
+        check_names(self, state)
         self.__dict__.update(state)
+        check_restored(self)
 
     def _last_model(self) -> Model | None:
         """Return the model that `fit` goes on from; None where it begins anew."""

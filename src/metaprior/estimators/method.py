@@ -91,6 +91,10 @@ class Method(Protocol):
         """Return functions drawn jointly over standardised rows, [n_samples, rows] or [n_samples, rows, outputs]."""
         ...
 
+    def check_fitted(self, fitted: Any, num_features: int, targets: Targets) -> None:
+        """Raise an error unless an estimator that was restored from a file can predict."""
+        ...
+
 
 class NetworkMethod(abc.ABC):
     """A method whose model is a network; its fits keep `model_` and `draw_key_`."""
@@ -146,6 +150,16 @@ class NetworkMethod(abc.ABC):
         """Return functions drawn from the posterior."""
         key = np.array([seed, 1], np.uint32)
         return targets.predictive(self.joint_draws(fitted, x_unit, n_samples, key)).draws()
+
+    def check_fitted(self, fitted: Any, num_features: int, targets: Targets) -> None:
+        """Raise an error unless the prediction of one row can be computed, by a trial for shapes alone."""
+        model, key = fitted.model_, fitted.draw_key_
+        if not isinstance(model, Model):
+            raise ValueError(f"model_: expected a Model; got a {type(model).__name__}")
+        if not (isinstance(key, np.ndarray) and key.shape == (2,) and key.dtype == np.uint32):
+            raise ValueError("draw_key_: expected two numbers of type uint32")
+        draws = self.function_draws(fitted, np.zeros((1, num_features)))
+        targets.check_model(model.likelihood, draws.num_outputs())
 
     @contextmanager
     def computing(self) -> Iterator[None]:

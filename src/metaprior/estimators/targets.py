@@ -14,7 +14,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from metaprior.estimators.checks import expect, expect_one_of, is_number, standard_units
-from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Heteroscedastic, Likelihood, Poisson, StudentT
+from metaprior.estimators.restored import check_units
+from metaprior.likelihoods import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Heteroscedastic,
+    Likelihood,
+    OutputLikelihood,
+    Poisson,
+    StudentT,
+)
 from metaprior.predictive import Predictive
 from metaprior.predictive.draws import FunctionDraws
 from metaprior.predictive.mixture import predictive_of
@@ -57,6 +67,14 @@ class Targets(Protocol):
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes that the targets leave on the estimator."""
+        ...
+
+    def check_restored(self) -> None:
+        """Raise an error unless the attributes, which a file has restored, are such as a fit leaves."""
+        ...
+
+    def check_model(self, likelihood: Likelihood, num_outputs: int) -> None:
+        """Raise an error unless a model with this likelihood and so many outputs predicts these targets."""
         ...
 
 
@@ -146,6 +164,18 @@ class RegressionTargets:
         """Return the units of the targets, and whether they were a vector."""
         return {"y_offset_": self.offset, "y_scale_": self.scale, "_flat": self.flat}
 
+    def check_restored(self) -> None:
+        """Raise an error unless there is one offset and one scale per target, and one target if that is a vector."""
+        self.config.check()
+        check_units("y_offset_", self.offset, "y_scale_", self.scale, max(1, np.size(self.scale)))
+        if not isinstance(self.flat, bool) or (self.flat and len(self.scale) != 1):
+            raise ValueError(f"_flat: expected True or False, and False for several targets; got {self.flat!r}")
+
+    def check_model(self, likelihood: Likelihood, num_outputs: int) -> None:
+        """Raise an error unless the outputs are as many as the targets, and ordered."""
+        if not isinstance(likelihood, OutputLikelihood) or num_outputs != len(self.scale):
+            raise ValueError(f"expected a model of {len(self.scale)} targets; got one of {num_outputs} outputs")
+
 
 def _units(columns: np.ndarray, likelihood: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the offset and the scale of every target; counts have none."""
@@ -190,3 +220,15 @@ class ClassTargets:
     def attributes(self) -> dict[str, Any]:
         """Return the classes."""
         return {"classes_": self.classes}
+
+    def check_restored(self) -> None:
+        """Raise an error unless there are two classes or more, in order and all different."""
+        classes = self.classes
+        fits = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2
+        if not fits or not np.array_equal(np.unique(classes), classes):
+            raise ValueError("classes_: expected two or more different classes, in order")
+
+    def check_model(self, likelihood: Likelihood, num_outputs: int) -> None:
+        """Raise an error unless there is a probability for every class."""
+        if not isinstance(likelihood, Categorical) or num_outputs != len(self.classes):
+            raise ValueError(f"expected a model of {len(self.classes)} classes; got one of {num_outputs} outputs")

@@ -1,13 +1,12 @@
-"""Convert estimators to plain values, which JSON can hold, and back.
+"""Convert estimators to plain values, which JSON can hold. `reading.py` converts them back.
 
 The plain form is a tree of numbers, strings, lists, arrays and objects of this library, each named by its class.
-Reading rejects classes from outside this library, so a file from an untrusted source cannot run code.
+Classes from outside this library are rejected, so a file from an untrusted source cannot run code.
 """
 
 import dataclasses
 import importlib
 import warnings
-from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
@@ -15,8 +14,9 @@ import jax
 import numpy as np
 
 from metaprior.inputs import Projection
-from metaprior.io.renamed import ATTRIBUTES, present_fields, present_name, present_parameters
-from metaprior.networks.activations import activation_named, name_of_activation
+from metaprior.io.container import NAMES
+from metaprior.io.renamed import ATTRIBUTES, present_name, present_parameters
+from metaprior.networks.activations import name_of_activation
 
 #: Parameters that only training needs and that have no plain form. They are left out, with a warning.
 ONLY_FOR_TRAINING = ("optimizer",)
@@ -51,13 +51,14 @@ class PlainWriter:
 
     def array(self, value: np.ndarray) -> dict[str, Any]:
         """Collect an array of numbers and return its name, or return an array of texts as a list."""
-        if value.dtype.kind in "biuf":
+        native = value.dtype.newbyteorder("=")
+        if native in NAMES:
             name = f"a{len(self.arrays)}"
-            self.arrays[name] = np.ascontiguousarray(value).reshape(value.shape)
+            # ascontiguousarray copies nothing that is contiguous; it gives a scalar one axis, which reshape removes
+            self.arrays[name] = np.ascontiguousarray(value, native).reshape(value.shape)
             return {"array": name}
-        plain = value.tolist()
-        if value.dtype.kind in "US" or all(isinstance(item, str) for item in value.ravel()):
-            return {"texts": plain, "dtype": value.dtype.str if value.dtype.kind in "US" else "object"}
+        if value.dtype.kind == "U" or (value.dtype.hasobject and all(isinstance(item, str) for item in value.ravel())):
+            return {"texts": value.tolist(), "dtype": value.dtype.str if value.dtype.kind == "U" else "object"}
         raise UnsavableError(f"an array of {value.dtype} cannot be saved; use numbers or strings.")
 
     def plain(self, value: Any) -> Any:
@@ -81,7 +82,7 @@ class PlainWriter:
         if isinstance(value, np.random.RandomState):
             return {"random_state": self.plain(list(value.get_state(legacy=True)))}
         if isinstance(value, eqx.Module):
-            return self.instance(value, {name: getattr(value, name) for name in _fields(type(value))})
+            return self.instance(value, {name: getattr(value, name) for name in fields_of(type(value))})
         if isinstance(value, Projection):
             return self.instance(value, vars(value))
         if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -108,26 +109,19 @@ class PlainWriter:
                 warnings.warn(f"save: {name} is not saved; a loaded model has its default.", UserWarning, stacklevel=4)
         state = value.saved_state() if vars(value).keys() - params.keys() else {}  # before a fit there is none
         return {
-            "class": _class_name(type(value)),
+            "class": class_name(type(value)),
             "params": {name: self.plain(item) for name, item in params.items()},
             "state": {name: self.plain(item) for name, item in state.items()},
         }
 
     def instance(self, value: Any, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the class and the parts of an object."""
-        return {"class": _class_name(type(value)), "fields": {k: self.plain(v) for k, v in fields.items()}}
+        return {"class": class_name(type(value)), "fields": {k: self.plain(v) for k, v in fields.items()}}
 
 
-def _fields(cls: type) -> list[str]:
+def fields_of(cls: type) -> list[str]:
+    """Return the names of the fields of a class."""
     return [field.name for field in dataclasses.fields(cls)]
-
-
-#: Fields that files of earlier versions do not have, and the values that they stand for.
-_ADDED: dict[str, dict[str, Any]] = {
-    "metaprior.model:Model": {"output": None, "hypers": None},
-    "metaprior.weights.metagp:MetaGP": {"output": None},
-    "metaprior.weights.mean_field:MeanField": {"log_scales": None},
-}
 
 
 #: Classes that this version no longer has, and what to do about files that contain them.
@@ -136,113 +130,23 @@ _GONE = {
 }
 
 
-def _later_fields(cls: type) -> dict[str, Any]:
-    """Return the fields of a class that files of earlier versions lack, with their values."""
-    return _ADDED.get(_class_name(cls), {})
-
-
-def _class_name(cls: type) -> str:
+def class_name(cls: type) -> str:
+    """Return the name of a class of this library, as "module:Class"."""
     if not cls.__module__.startswith("metaprior."):
         raise UnsavableError(f"{cls.__module__}.{cls.__qualname__} is not a class of this library: it cannot be saved.")
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-# --- and back ------------------------------------------------------------------------
+# --- classes by their names -----------------------------------------------------------
 
 
-class PlainReader:
-    """Convert plain values back to objects of this library."""
-
-    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
-        self.arrays = arrays
-        #: How each kind of plain value is read, from its content and, for texts, its type.
-        self.kinds: dict[str, Callable[[Any, Any], Any]] = {
-            "activation": self._activation,
-            "array": self._array,
-            "dict": self._dict,
-            "estimator": self.estimator,
-            "float": self._float,
-            "list": self._list,
-            "random_state": self._random_state,
-            "range": self._range,
-            "scalar": self._scalar,
-            "texts": self._texts,
-            "tuple": self._tuple,
-        }
-
-    def value(self, plain: Any) -> Any:
-        """Return what a plain value stands for."""
-        if plain is None or isinstance(plain, bool | int | str):
-            return plain
-        if not isinstance(plain, dict):
-            raise ValueError(f"unexpected {plain!r}")
-        if "class" in plain:
-            return self.instance(plain)
-        ((kind, content),) = [(k, v) for k, v in plain.items() if k != "dtype"]
-        if kind not in self.kinds:
-            raise ValueError(f"unexpected kind {kind!r}")
-        return self.kinds[kind](content, plain.get("dtype"))
-
-    def instance(self, plain: dict[str, Any]) -> Any:
-        """Return an object from its class and its fields."""
-        cls = named_class(plain["class"])
-        fields = present_fields(cls.__name__, {name: self.value(item) for name, item in plain["fields"].items()})
-        if issubclass(cls, tuple):
-            return cls(**fields)
-        if cls is not Projection:
-            fields = {**_later_fields(cls), **fields}
-            if set(fields) != set(_fields(cls)):
-                raise ValueError(f"the fields of {cls.__name__} are {sorted(_fields(cls))}, not {sorted(fields)}")
-        made = object.__new__(cls)  # no constructor runs, as when JAX rebuilds a tree
-        for name, item in fields.items():
-            object.__setattr__(made, name, item)
-        return made
-
-    def estimator(self, content: dict[str, Any], _: Any = None) -> Any:
-        """Return an estimator from its class, its parameters and its state."""
-        params, state = (self._dict(content[part], None) for part in ("params", "state"))
-        return restore_estimator(content["class"], params, state)
-
-    def _float(self, content: str, _: Any) -> float:
-        return float.fromhex(content)
-
-    def _array(self, content: str, _: Any) -> np.ndarray:
-        return self.arrays[content]
-
-    def _texts(self, content: list[Any], dtype: str) -> np.ndarray:
-        if dtype != "object" and np.dtype(dtype).kind not in "US":
-            raise ValueError(f"unexpected type {dtype!r} of texts")
-        return np.array(content, dtype=object if dtype == "object" else dtype)
-
-    def _scalar(self, content: dict[str, Any], _: Any) -> Any:
-        return self.value(content)[0]
-
-    def _range(self, content: list[int], _: Any) -> range:
-        return range(*content)
-
-    def _random_state(self, content: dict[str, Any], _: Any) -> np.random.RandomState:
-        state = np.random.RandomState()
-        state.set_state(tuple(self.value(content)))
-        return state
-
-    def _tuple(self, content: list[Any], _: Any) -> tuple[Any, ...]:
-        return tuple(self.value(item) for item in content)
-
-    def _list(self, content: list[Any], _: Any) -> list[Any]:
-        return [self.value(item) for item in content]
-
-    def _dict(self, content: dict[str, Any], _: Any) -> dict[str, Any]:
-        return {key: self.value(item) for key, item in content.items()}
-
-    def _activation(self, content: str, _: Any) -> Any:
-        return activation_named(content)
-
-
-def restore_estimator(class_name: str, params: dict[str, Any], state: dict[str, Any]) -> Any:
-    """Return an estimator from the parts of a file of any version. Without a state it is unfitted."""
+def restore_estimator(
+    class_name: str, params: dict[str, Any], state: dict[str, Any], *, is_fitted: bool = False
+) -> Any:
+    """Return an estimator from the parts of a file of any version. Without a state it is unfitted, if it may be."""
     cls: Any = named_class(class_name)
     made = cls(**present_parameters(params))
-    if state:
+    if state or is_fitted:
         made.restore_state({ATTRIBUTES.get(name, name): value for name, value in state.items()})
     return made
 

@@ -22,6 +22,7 @@ from metaprior.estimators.metagp_method import MetaGPMethod
 from metaprior.estimators.method import WARM_BEGINS
 from metaprior.estimators.phases import usual_phase
 from metaprior.estimators.renamed import without_old_names
+from metaprior.estimators.restored import check_names, check_units
 from metaprior.estimators.stopping import as_numpy
 from metaprior.inference import Fit
 from metaprior.io.saving import save
@@ -244,9 +245,24 @@ class MultiTask(BaseEstimator, abc.ABC):
         return {**state, "names": list(answering), "answering": list(answering.values())}
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        """Restore the fitted attributes from the result of `saved_state`."""
-        self.__dict__.update({name: value for name, value in state.items() if name not in ("names", "answering")})
+        """Restore the fitted attributes from the result of `saved_state`, or raise an error if they are not such."""
+        attributes = {name: value for name, value in state.items() if name not in ("names", "answering")}
+        check_names(self, attributes)
+        self.__dict__.update(attributes)
         self.estimators_ = dict(zip(state["names"], state["answering"], strict=True))
+        self._check_restored()
+
+    def _check_restored(self) -> None:
+        """Raise an error unless every task has a fitted estimator of its own for the same columns."""
+        self._check_parameters()
+        check_units("x_offset_", self.x_offset_, "x_scale_", self.x_scale_, self.n_features_in_)
+        for name, single in self.estimators_.items():
+            check_name(name)
+            if not isinstance(single, self._single()) or vars(single).get("n_features_in_") != self.n_features_in_:
+                raise ValueError(f"task {name!r}: expected a fitted {self._single().__name__} of the same columns")
+        are_known = isinstance(self.tasks_, list) and bool(self.tasks_) and set(self.tasks_) <= set(self.estimators_)
+        if not isinstance(self.shared_, MetaGP) or not are_known:
+            raise ValueError("expected the shared parts, and an estimator for every fitted task")
 
 
 def _store_task(single: Any, task: PreparedFit, fit: Fit, index: int, shared: MetaGP, seed: int) -> None:

@@ -97,6 +97,7 @@ class Predictive(abc.ABC):
     @cached_property
     def _moments(self) -> Moments:
         mean, epistemic, aleatoric = self._standard_moments()
+        _require_finite(mean + epistemic + aleatoric)
         return Moments(
             self._restored(mean),
             self._shaped(self._scale**2 * epistemic),
@@ -232,3 +233,13 @@ class Predictive(abc.ABC):
     def _require_order(self, question: str, instead: str) -> None:
         if self.is_classification:
             raise AttributeError(f"{question}: classes have no order; use {instead}.")
+
+
+def _require_finite(numbers: np.ndarray) -> None:
+    """Raise an error if a prediction is not a number: the first row where that is so is named."""
+    wrong = np.flatnonzero(~np.all(np.isfinite(numbers), axis=1))
+    if len(wrong):
+        raise ValueError(
+            f"predict: the numbers at {len(wrong)} of {len(numbers)} rows are not finite, first at row {wrong[0]}. "
+            "Either its inputs are too far from the data, or the numbers of the model do not fit together."
+        )

@@ -8,6 +8,7 @@ number of rows. Everything runs in float64.
 import abc
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import jax
@@ -18,6 +19,7 @@ from jaxtyping import Array, Float, Key
 from metaprior.compilation import as_float64, compiled, in_float64
 from metaprior.likelihoods import Likelihood
 from metaprior.model import Model
+from metaprior.predictive.trials import KEY, check_count, outputs_of, traced
 from metaprior.random import StandardNormals, draw_row_normals, draw_shared_normals
 from metaprior.types import Leaf
 from metaprior.weights import PreparedWeights
@@ -64,6 +66,13 @@ class FunctionDraws(abc.ABC):
     @abc.abstractmethod
     def coherent(self) -> "FunctionDraws":
         """Return draws whose values at all rows belong to one function."""
+
+    @abc.abstractmethod
+    def num_outputs(self) -> int:
+        """Return how many outputs y has, by a trial of the computation; raise an error if the model does not fit.
+
+        Nothing is computed, and no value of the model is looked at (`trials.py`).
+        """
 
     @property
     @abc.abstractmethod
@@ -138,6 +147,16 @@ class NetworkDraws(FunctionDraws):
                 f = np.asarray(_functions(model, key, jnp.asarray(padded), self.num_draws, self.rowwise, self.stacked))
             yield rows, f[:, : rows.stop - rows.start]
 
+    def num_outputs(self) -> int:
+        """Return how many outputs y has, by a trial of the draws at one row."""
+        sizes = self.model.weights.sizes()
+        check_count(self.num_draws * sum(sizes), "normals")
+        one_row = self.x[:1]
+        f = traced(_trial, self.model, KEY, one_row, self.num_draws, self.rowwise, self.stacked)
+        if f.shape[:-1] != (self.num_draws, 1):
+            raise ValueError(f"expected {self.num_draws} functions at one row; the model gives the shape {f.shape}")
+        return outputs_of(self.likelihood, f)
+
     def coherent(self) -> "NetworkDraws":
         """Return these draws: the weights of each are the same at all rows."""
         return self
@@ -170,6 +189,11 @@ class JoinedDraws(FunctionDraws):
         """Yield rows and the draws of all models."""
         for together in zip(*[part.chunks() for part in self.parts], strict=True):
             yield together[0][0], np.concatenate([f for _, f in together])
+
+    def num_outputs(self) -> int:
+        """Return how many outputs the models have, which must be the same for all."""
+        (found,) = {part.num_outputs() for part in self.parts}
+        return found
 
     def coherent(self) -> "JoinedDraws":
         """Return the functions of all models, each drawn jointly over the rows."""
@@ -224,3 +248,9 @@ def _preparation(model: Model, stacked: bool) -> tuple[Any, Callable[[Any], Prep
 
 
 _functions = compiled(joint_functions)
+
+
+@partial(jax.jit, static_argnums=(3, 4, 5))
+def _trial(model: Model, key: Array, x: Array, num_draws: int, rowwise: bool, stacked: bool) -> Array:
+    wrapped = jax.random.wrap_key_data(key, impl="threefry2x32")
+    return joint_functions(model, wrapped, x, num_draws, rowwise, stacked)

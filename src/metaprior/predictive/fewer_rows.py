@@ -64,9 +64,13 @@ def through_fewer_directions(posteriors: ConditionedGP, noise: Float[np.ndarray,
     """
     if not isinstance(posteriors, InducedRows):
         return posteriors
-    roots = np.linalg.inv(np.asarray(posteriors.inverse_root))
-    explained = np.asarray(posteriors.explained)
+    inverse_roots, explained = np.asarray(posteriors.inverse_root), np.asarray(posteriors.explained)
+    if not np.all(np.isfinite(inverse_roots)) or np.any(np.diagonal(inverse_roots, axis1=1, axis2=2) == 0):
+        return posteriors  # no directions to choose from; a prediction says that its numbers are not finite
+    roots = np.linalg.inv(inverse_roots)
     at_rows = explained @ (roots @ np.swapaxes(roots, 1, 2))
+    if not np.all(np.isfinite(at_rows)):
+        return posteriors
     vectors = np.linalg.eigh(at_rows @ np.swapaxes(at_rows, 1, 2))[1][:, :, ::-1]
     turned = np.swapaxes(vectors, 1, 2)
     squares = (turned @ at_rows) ** 2

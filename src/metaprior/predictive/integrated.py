@@ -27,6 +27,7 @@ from metaprior.output_layer import ConditionedGP, FunctionGP
 from metaprior.predictive.draws import MANY_ROWS, FunctionDraws, GaussianChunk
 from metaprior.predictive.fewer_rows import through_fewer_directions, through_fewer_rows
 from metaprior.predictive.stacked import StackedPosteriors
+from metaprior.predictive.trials import KEY, check_count, num_numbers, outputs_of, traced
 from metaprior.random import StandardNormals, draw_shared_normals
 from metaprior.types import Leaf
 
@@ -83,9 +84,22 @@ class IntegratedDraws(FunctionDraws):
                 f = np.asarray(_marginal_draws(self.posterior, jnp.asarray(padded), normals, self.num_draws))
             yield rows, f[:, : rows.stop - rows.start]
 
+    @property
+    def _num_functions(self) -> int:
+        return len(self.model.network.weight_layers[-1].outputs)
+
+    def num_outputs(self) -> int:
+        """Return how many outputs y has, by a trial of one draw below at one row."""
+        check_count(self.num_below * sum(self.model.sizes()), "normals")
+        conditioned, likelihood, (mean, covariance) = traced(_trial, _predicting(self.model), KEY, self.x[:1])
+        check_count(self.num_below * num_numbers(conditioned), "numbers")
+        if mean.shape != (1, self._num_functions) or covariance.shape != (*mean.shape, *mean.shape[1:]):
+            raise ValueError(f"the moments of the functions have the shapes {mean.shape} and {covariance.shape}")
+        return outputs_of(likelihood, mean)
+
     def _normals(self) -> np.ndarray:
         """Return normals for the values of f, [S below, values of each, K]: a lattice, more even than chance."""
-        num_outputs = len(self.model.network.weight_layers[-1].outputs)
+        num_outputs = self._num_functions
         each = -(-self.num_draws // self.num_below)
         size = 1 << (each * self.num_below - 1).bit_length()
         seed = np.random.default_rng(np.asarray(self.key))
@@ -144,6 +158,10 @@ class CoherentDraws(FunctionDraws):
                 f = np.asarray(_functions(posterior, key, jnp.asarray(padded), self.num_draws, first))
             yield rows, f[:, : rows.stop - rows.start]
 
+    def num_outputs(self) -> int:
+        """Return how many outputs y has, as the posterior says."""
+        return self._integrated.num_outputs()
+
     def coherent(self) -> "CoherentDraws":
         """Return these draws: they are coherent."""
         return self
@@ -191,13 +209,23 @@ def _predicting(model: Model) -> Model:
 def _conditioned(model: Model, key: Key[Array, ""], num_draws: int) -> tuple[ConditionedGP, Likelihood]:
     normals = draw_shared_normals(key, model.sizes(), num_draws, jnp.float64)
 
-    def one(normals: StandardNormals) -> tuple[ConditionedGP, Likelihood]:
-        drawn, own = model.with_hypers(normals)
-        assert drawn.output is not None
-        gp = FunctionGP.of(drawn.weights.prepared().draw(own), drawn.network)
-        return drawn.output.conditioned(gp, drawn.likelihood), drawn.likelihood
+    return jax.lax.map(lambda own: _given(model, own), normals)
 
-    return jax.lax.map(one, normals)
+
+def _given(model: Model, normals: StandardNormals) -> tuple[ConditionedGP, Likelihood]:
+    """Return the posterior of the functions, and the likelihood, given one draw of what is below."""
+    drawn, own = model.with_hypers(normals)
+    assert drawn.output is not None
+    gp = FunctionGP.of(drawn.weights.prepared().draw(own), drawn.network)
+    return drawn.output.conditioned(gp, drawn.likelihood), drawn.likelihood
+
+
+@jax.jit
+def _trial(model: Model, key: Array, x: Array) -> tuple[ConditionedGP, Likelihood, tuple[Array, Array]]:
+    wrapped = jax.random.wrap_key_data(key, impl="threefry2x32")
+    normals = draw_shared_normals(wrapped, model.sizes(), 1, jnp.float64)
+    conditioned, likelihood = _given(model, jax.tree.map(lambda leaf: leaf[0], normals))
+    return conditioned, likelihood, conditioned.moments(x)
 
 
 @compiled_to_run_fast

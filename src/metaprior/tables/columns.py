@@ -5,6 +5,7 @@ was seen. A date becomes days since the first date of the training table. If imp
 learns what fills its missing values.
 """
 
+import datetime
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -238,6 +239,10 @@ class Date(NamedTuple):
         found = moments(series, form)
         made = cls(str(series.name), form, found.min().isoformat(), found.max().isoformat(), None)
         return made._replace(fill=learned_fill(made._days(series), impute))
+
+    def check(self) -> None:
+        """Raise an error unless the first date is one."""
+        datetime.datetime.fromisoformat(self.first)
 
     def features(self) -> list[str]:
         """Return the names of the features that the column becomes."""

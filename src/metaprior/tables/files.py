@@ -112,10 +112,8 @@ def write_table(frame: "pd.DataFrame", path: str | Path, *, overwrite: bool = Fa
     from metaprior.io.atomic import write_atomically
 
     target = Path(path)
-    if target.exists() and not overwrite:
-        raise FileExistsError(f"{target} exists; give another name, or pass overwrite=True.")
     content = _to_parquet(frame) if is_parquet(target) else csv_text(frame, _separator(str(path), None)).encode()
-    write_atomically(target, content)
+    write_atomically(target, content, overwrite=overwrite)
 
 
 def csv_text(frame: "pd.DataFrame", separator: str = ",") -> str:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from metaprior.io.saving import save
 from metaprior.metrics import scores
-from metaprior.tables.columns import shown
+from metaprior.tables.columns import Date, shown
 from metaprior.tables.errors import TableError
 from metaprior.tables.files import pandas
 from metaprior.tables.schema import Schema, nearest
@@ -39,6 +40,22 @@ class TableModel:
     estimator: Any
     schema: Schema
     summary: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        """Raise an error unless the estimator was fitted to tables with this schema."""
+        schema, fitted = self.schema, vars(self.estimator).get("n_features_in_")
+        if not isinstance(schema, Schema) or not isinstance(self.summary, dict):
+            raise ValueError("TableModel: expected a fitted estimator, a Schema and a dict.")
+        names = [column.name for column in schema.columns]
+        if len(set(names)) != len(names) or fitted != len(schema.features()):
+            raise ValueError(
+                f"TableModel: expected an estimator of the {len(schema.features())} features that the columns become; "
+                f"it was fitted to {fitted}."
+            )
+        schema.target.check(is_classifier(self.estimator))
+        for column in schema.columns:
+            if isinstance(column, Date):
+                column.check()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the arguments of the constructor."""

@@ -48,6 +48,13 @@ class Target(NamedTuple):
         _check_distinct(made, made.encoded(series))
         return made
 
+    def check(self, is_classified: bool) -> None:
+        """Raise an error unless this is the target of a classifier, or of a regressor."""
+        kinds = ("whole", "flag", "text") if is_classified else ("number",)
+        task = CLASSIFICATION if is_classified else REGRESSION
+        if self.task != task or self.kind not in kinds:
+            raise ValueError(f"Target: expected the task {task!r} and one of the kinds {kinds}; got {self!r}.")
+
     def encoded(self, series: "pd.Series") -> np.ndarray:
         """Return the values as numbers, or as class labels."""
         gaps = missing(series)
