@@ -4,10 +4,10 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 
 class Result(NamedTuple):
-    """The result of a command: values for `--json`, and text for people."""
+    """The result of a command: values for `--json`, and text for people or bytes that are printed as they are."""
 
     data: dict[str, Any]
-    text: str
+    text: str | bytes
 
 
 class UsageError(Exception):
