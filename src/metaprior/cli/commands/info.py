@@ -22,10 +22,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Result:
     """Read the file and describe it."""
+    check_inputs(args)  # before the imports, which take a second
+
     from metaprior.io.saving import load, origin
     from metaprior.tables.model import TableModel
 
-    check_inputs(args)
     try:
         model = load(args.model)
     except ValueError:
