@@ -8,7 +8,6 @@ import argparse
 import contextlib
 import json
 import math
-import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,8 +15,8 @@ from typing import Any, NoReturn
 
 from metaprior import __version__
 from metaprior.cli.command import Command, all_commands, check_installed
-from metaprior.cli.result import FieldedError, UsageError
-from metaprior.cli.stopping import Stopped, stop_in_order
+from metaprior.cli.result import FieldedError, ListedError, UsageError
+from metaprior.cli.stopping import stop_by_signals
 from metaprior.cli.streams import (
     ReaderGone,
     StdoutError,
@@ -29,7 +28,7 @@ from metaprior.cli.streams import (
 )
 
 #: Exit codes: success, a problem with the data or a file, a command that was not understood, and a reader of the result
-#: that left before its end, as for a program that SIGPIPE ends. Ctrl-C gives 130 and SIGTERM 143 (`Stopped.code`).
+#: that left before its end, as for a program that SIGPIPE ends. Ctrl-C gives 130 and SIGTERM 143 (`Stop.code`).
 FINE, PROBLEM, USAGE, READER_GONE = 0, 1, 2, 141
 #: Exceptions that are reported in one line. Any other is a bug of the program and shows its traceback.
 PROBLEMS = (ValueError, TypeError, OSError, ImportError, MemoryError, RecursionError, OverflowError)
@@ -51,10 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words
-    with steady_streams():
+    with steady_streams(), stop_by_signals(own_process=arguments is None) as stop:
         try:
-            with stop_in_order(own_process=arguments is None):
-                _run(words, as_json)
+            _run(words, as_json)
             return FINE
         except ReaderGone:
             return READER_GONE
@@ -62,9 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _failed(error, USAGE, as_json)
         except PROBLEMS as error:
             return _failed(error, PROBLEM, as_json)
-        except KeyboardInterrupt as error:
-            stopped = error if isinstance(error, Stopped) else Stopped(signal.SIGINT)
-            return _failed(stopped, stopped.code, as_json)
+        except KeyboardInterrupt:
+            return _failed(KeyboardInterrupt(str(stop)), stop.code, as_json)
 
 
 def _run(words: Sequence[str], as_json: bool) -> None:
@@ -150,13 +147,13 @@ def _notes(quiet: bool) -> Iterator[None]:
 
 def _failed(error: BaseException, code: int, as_json: bool) -> int:
     """Print an error, in one line or as JSON, and return the exit code."""
-    message = one_line(_message(error))
     if as_json and not isinstance(error, StdoutError):
         fields = error.fields() if isinstance(error, FieldedError) else {}
         with contextlib.suppress(ReaderGone, StdoutError):
-            write_stdout(_json({"error": {"type": type(error).__name__, "message": message, **fields}}))
+            write_stdout(_json({"error": {"type": type(error).__name__, "message": _message(error), **fields}}))
             return code
-    print(f"metaprior: {message}", file=sys.stderr)
+    lines = [error.message, *error.parts] if isinstance(error, ListedError) else [_message(error)]
+    print("metaprior: " + "\n  ".join(map(one_line, lines)), file=sys.stderr)
     return code
 
 
