@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := $(VENV)/oldest
+LOCKING := $(VENV)/locking
+LOCK := requirements-dev.lock
 
 # pytest runs in this many processes ...
 JOBS ?= 2
@@ -20,7 +22,7 @@ UNOPTIMISED = XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_multi_thre
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv demo bench test test-all test-oldest lint lint-ruff lint-format lint-types lint-imports format clean
+.PHONY: help venv venv-locked lock sbom demo bench test test-all test-oldest lint lint-ruff lint-format lint-types lint-imports format clean
 
 help: ## list the targets
 	@$(PYTHON) -c 'import re; [print("make %-13s %s" % m) for m in re.findall(r"^([a-z-]+):.*?## (.*)$$", open("Makefile").read(), re.M)]'
@@ -41,6 +43,29 @@ $(VENV)/.installed-dev: $(PROJECTS) | $(VENV)/.created
 	@touch $@ $(VENV)/.installed-plot
 
 venv: $(VENV)/.installed-dev ## create .venv with both packages and the development tools
+
+# The versions of the lock, each file with a known hash; the two packages are built by the locked hatchling.
+$(VENV)/.installed-locked: $(LOCK) $(PROJECTS) | $(VENV)/.created
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r $(LOCK)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e . -e reproduction
+	@touch $@ $(VENV)/.installed-dev $(VENV)/.installed-plot
+
+venv-locked: $(VENV)/.installed-locked ## the same with the versions and hashes of requirements-dev.lock
+
+# hatchling needs editables to install the two packages from their folders.
+# uv resolves for all supported versions of Python and all systems, and knows the hashes of all files of a version.
+$(LOCKING)/.installed:
+	$(PYTHON) -m venv --clear $(LOCKING)
+	$(LOCKING)/bin/python -m pip install --disable-pip-version-check --quiet uv
+	@touch $@
+
+lock: $(LOCKING)/.installed ## write requirements-dev.lock anew: the newest versions that fit, with their hashes
+	printf '%s\n' '-e .[dev]' '-e ./reproduction' 'editables~=0.3' | $(LOCKING)/bin/uv pip compile - --quiet --upgrade \
+		--universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make lock' \
+		--no-emit-package metaprior --no-emit-package metaprior-reproduction --output-file $(LOCK)
+
+sbom: venv ## write the bill of materials (CycloneDX) of the locked dependencies to dist/
+	$(BIN)/python .ci/sbom.py
 
 demo: $(VENV)/.installed-plot ## run examples/sinusoid.py, which writes sinusoid.png
 	$(BIN)/python examples/sinusoid.py

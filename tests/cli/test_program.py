@@ -1,6 +1,7 @@
 """The program: its commands, its help, what it prints where, and kernels in words."""
 
 import json
+import signal
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -138,14 +139,14 @@ def test_help_imports_nothing_heavy():
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of another kind")
-def test_a_reader_that_leaves_early_is_no_error(folder):
+def test_a_reader_that_leaves_early_ends_the_program_without_a_word(folder):
     many = pd.concat([FRAME[["x", "colour", "day", "member"]]] * 100)
     words = [sys.executable, "-m", "metaprior", "predict", str(folder / "price.metaprior"), "-"]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.close()
     process.stdin.write(many.to_csv(index=False))
     process.stdin.close()
-    assert process.wait() == 0, process.stderr.read()
+    assert process.wait() == 128 + signal.SIGPIPE, process.stderr.read()
     assert process.stderr.read() == ""
     process.stderr.close()
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 USUAL_KERNEL = "rbf"
 ACTIVATIONS = ("tanh", "relu", "logistic", "gelu", "silu", "elu", "softplus", "identity")
 LIKELIHOODS = ("gaussian", "heteroscedastic", "student_t", "poisson")
+#: The longest value of --set, in characters: enough for any parameter, and too little to be nested too deeply.
+LONGEST_VALUE = 500
 #: Options that are passed on unchanged as parameters.
 PARAMETERS = (
     "activation",
@@ -46,7 +48,7 @@ def add_estimator(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--learning-rate", type=float, dest="learning_rate_init", metavar="X", help="default: chosen by the fit"
     )
-    group.add_argument("--seed", type=int, default=0, dest="random_state", metavar="N", help="default: 0")
+    group.add_argument("--seed", type=_seed, default=0, dest="random_state", metavar="N", help="default: 0")
     group.add_argument(
         "--set",
         action="append",
@@ -90,12 +92,27 @@ def _sizes(text: str) -> tuple[int, ...]:
         raise argparse.ArgumentTypeError(f"expected whole numbers and commas, such as 50,50; got {text!r}") from error
 
 
+def _seed(text: str) -> int:
+    if not (text.isdecimal() and len(text) <= 10 and int(text) < 2**32):
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {2**32 - 1}; got {text!r}")
+    return int(text)
+
+
 def _setting(text: str) -> tuple[str, Any]:
     """Return a name and a value, which is read as JSON (3, 0.5, true, null, [0, 1]) if it can be, else as text."""
     name, equals, value = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE; got {text!r}")
+    if len(value) > LONGEST_VALUE:
+        raise argparse.ArgumentTypeError(
+            f"{name.strip()}: expected a value of at most {LONGEST_VALUE} characters; got {len(value)}"
+        )
     try:
-        return name.strip(), json.loads(value)
+        return name.strip(), json.loads(value, parse_int=_whole_number)
     except json.JSONDecodeError:
         return name.strip(), value.strip()
+
+
+def _whole_number(text: str) -> int | float:
+    """Return a whole number as it is, or as a float if it has more than 64 bits."""
+    return int(text) if len(text) < 19 else float(text)

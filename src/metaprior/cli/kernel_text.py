@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: An operator outside of brackets.
 PLUS, TIMES = (re.compile(rf"\{sign}(?![^()]*\))") for sign in "+*")
 PART = re.compile(r"(?P<name>\w+)\s*(?:\((?P<settings>[^()]*)\))?\s*(?:@(?P<columns>.+))?", re.DOTALL)
+#: The most kernels and numbers that a text may join.
+MOST_PARTS = 50
 FORM = "NAME, NAME(setting=number), NAME@column or a number, joined by + and *"
 
 
@@ -26,8 +28,14 @@ def kernel_in_words(text: str, schema: "Schema") -> "Kernel | None":
     """Return the kernel that a text describes, for the features of a table, or None for `none`."""
     if text.strip().lower() == "none":
         return None
+    joined = text.count("+") + text.count("*") + 1
+    if joined > MOST_PARTS:
+        raise UsageError(f"--input-kernel: expected at most {MOST_PARTS} kernels and numbers; got {joined}")
     products = [[_part(part.strip(), schema) for part in TIMES.split(product)] for product in PLUS.split(text)]
-    kernel = reduce(add, [reduce(mul, product) for product in products])
+    try:
+        kernel = reduce(add, [reduce(mul, product) for product in products])
+    except ValueError as error:
+        raise UsageError(f"--input-kernel: {error}") from error
     if isinstance(kernel, float):
         raise UsageError(f"--input-kernel: expected {FORM}, with at least one NAME; got {text!r}")
     return kernel

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metaprior.cli.result import UsageError
+from metaprior.cli.streams import check_stdin
 from metaprior.io.atomic import kind_of_file
 
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
     from metaprior.tables import CSVForm
     from metaprior.tables.model import TableModel
+
+#: The name that stands for the standard input, where a table is read.
+STDIN = "-"
 
 
 def add_table(parser: argparse.ArgumentParser, name: str, what: str) -> None:
@@ -22,7 +26,9 @@ def add_table(parser: argparse.ArgumentParser, name: str, what: str) -> None:
     group.add_argument(
         "--separator", type=_separator, metavar="CHAR", help="field separator ('tab' for tabs); default: a comma"
     )
-    group.add_argument("--decimal", default=".", metavar="CHAR", help="decimal separator of numbers; default: a point")
+    group.add_argument(
+        "--decimal", type=_decimal, default=".", metavar="CHAR", help="decimal separator of numbers; default: a point"
+    )
     group.add_argument("--encoding", type=_encoding, default="utf-8", help="text encoding; default: utf-8")
     group.add_argument(
         "--missing",
@@ -37,8 +43,8 @@ def csv_form(args: argparse.Namespace) -> "CSVForm":
     """Return how CSV files are written."""
     from metaprior.tables.files import MISSING, CSVForm
 
-    if len(args.decimal) != 1:
-        raise UsageError(f"--decimal: expected one character; got {args.decimal!r}")
+    if args.decimal == args.separator:
+        raise UsageError(f"--decimal and --separator: expected two different characters; got {args.decimal!r} twice")
     missing = MISSING if args.missing is None else tuple(args.missing)
     return CSVForm(args.separator, args.decimal, args.encoding, missing)
 
@@ -46,6 +52,24 @@ def csv_form(args: argparse.Namespace) -> "CSVForm":
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the model's file."""
     parser.add_argument("model", metavar="MODEL", help="a file written by 'metaprior fit'")
+
+
+def check_inputs(args: argparse.Namespace) -> None:
+    """Raise an error before the work starts if the model or the table that a command reads is not a file."""
+    for path in (vars(args).get("model"), vars(args).get("table")):
+        if path == STDIN and path == vars(args).get("table"):
+            check_stdin()
+        elif path is not None and not Path(path).is_file():
+            raise FileNotFoundError(f"expected a file; {_instead_of_a_file(Path(path))}.")
+
+
+def _instead_of_a_file(path: Path) -> str:
+    """Return what a path names that is not a file."""
+    if not path.exists():
+        return f"there is no file {path}"
+    if path.is_dir():
+        return f"{path} is a folder"
+    return f"{path} is a {'pipe' if path.is_fifo() else 'device or a socket'}; to read a table from a pipe, name it -"
 
 
 def loaded(path: str) -> "TableModel":
@@ -89,11 +113,11 @@ def check_output(args: argparse.Namespace) -> None:
     if args.out is None:
         return
     target = Path(args.out)
-    if target.is_dir():
-        raise IsADirectoryError(f"--out: {target} is a folder; expected the name of a file.")
+if not args.out or target.is_dir():
+        raise IsADirectoryError(f"--out: expected the name of a file; {args.out!r} is a folder.")
     if target.exists() and not target.is_file():
         what = kind_of_file(target.stat().st_mode)
-        raise OSError(f"--out: {target} is {what}; expected the name of a file.")
+        raise FileExistsError(f"--out: {target} is {what}; give the name of a file.")
     if target.exists() and not args.force:
         raise FileExistsError(f"--out: {target} exists; give another name, or use --force to overwrite it.")
     if not target.parent.is_dir():
@@ -102,15 +126,24 @@ def check_output(args: argparse.Namespace) -> None:
 
 def _separator(text: str) -> str:
     found = {"tab": "\t", "\\t": "\t"}.get(text, text)
-    if len(found) != 1:
-        raise argparse.ArgumentTypeError(f"expected one character, or 'tab'; got {text!r}")
+    if len(found) != 1 or found in '\r\n"':
+        raise argparse.ArgumentTypeError(
+            f"expected one character, or 'tab', and neither a quotation mark nor the end of a line; got {text!r}"
+        )
     return found
+
+
+def _decimal(text: str) -> str:
+    if len(text) != 1 or not text.isascii() or not text.isprintable() or text.isalnum() or text in '"+- ':
+        raise argparse.ArgumentTypeError(f"expected one character, a point or a comma; got {text!r}")
+    return text
 
 
 def _encoding(text: str) -> str:
     try:
+        "a".encode(text)  # an error for what turns bytes into bytes, such as base64
         return codecs.lookup(text).name
-    except LookupError as error:
+    except (LookupError, UnicodeError) as error:
         raise argparse.ArgumentTypeError(
             f"there is no encoding {text!r}; expected, for instance, utf-8, cp1252 or latin-1"
         ) from error

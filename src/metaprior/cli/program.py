@@ -1,27 +1,37 @@
 """The program: reads the arguments, runs a command, prints its result and returns the exit code.
 
 Results go to stdout, and everything else (progress, notes, errors) to stderr. With `--json`, the result or the error is
-one JSON object on stdout.
+one JSON object on stdout, in UTF-8.
 """
 
 import argparse
+import contextlib
 import json
 import math
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from metaprior import __version__
 from metaprior.cli.command import Command, all_commands, check_installed
-from metaprior.cli.result import FieldedError, UsageError
+from metaprior.cli.result import FieldedError, ListedError, UsageError
+from metaprior.cli.stopping import stop_by_signals
+from metaprior.cli.streams import (
+    ReaderGone,
+    StdoutError,
+    check_stdout,
+    one_line,
+    printable,
+    steady_streams,
+    write_stdout,
+)
 
-#: Exit codes: success, a problem with the data or a file, a command that was not understood, and Ctrl-C.
-FINE, PROBLEM, USAGE, INTERRUPTED = 0, 1, 2, 130
+#: Exit codes: success, a problem with the data or a file, a command that was not understood, and a reader of the result
+#: that left before its end, as for a program that SIGPIPE ends. Ctrl-C gives 130 and SIGTERM 143 (`Stop.code`).
+FINE, PROBLEM, USAGE, READER_GONE = 0, 1, 2, 141
 #: Exceptions that are reported in one line. Any other is a bug of the program and shows its traceback.
-PROBLEMS = (ValueError, TypeError, OSError, ImportError)
+PROBLEMS = (ValueError, TypeError, OSError, ImportError, MemoryError, RecursionError, OverflowError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,21 +45,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 for success, 1 for a problem with the data or a file, 2 for a command that was not understood, 130 for Ctrl-C.
+        0 for success, 1 for a problem with the data or a file, 2 for a command that was not understood, 130 for Ctrl-C,
+        143 for SIGTERM, 141 if the reader of the result left before its end.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words
-    try:
-        args = _parsed(words)
-        with _notes(args.quiet):
-            result = args.run(args)
-        return _printed(_json(result.data) if as_json else result.text)
-    except UsageError as error:
-        return _failed(error, USAGE, as_json)
-    except PROBLEMS as error:
-        return _failed(error, PROBLEM, as_json)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    with steady_streams(), stop_by_signals(own_process=arguments is None) as stop:
+        try:
+            _run(words, as_json)
+            return FINE
+        except ReaderGone:
+            return READER_GONE
+        except UsageError as error:
+            return _failed(error, USAGE, as_json)
+        except PROBLEMS as error:
+            return _failed(error, PROBLEM, as_json)
+        except KeyboardInterrupt:
+            return _failed(KeyboardInterrupt(str(stop)), stop.code, as_json)
+
+
+def _run(words: Sequence[str], as_json: bool) -> None:
+    """Run a command and print its result."""
+    check_stdout()
+    args = _parsed(words)
+    with _notes(args.quiet):
+        result = args.run(args)
+    if as_json:
+        write_stdout(_json(result.data))
+    elif isinstance(result.text, bytes):
+        write_stdout(result.text)
+    else:
+        write_stdout(printable(result.text).removesuffix("\n") + "\n")
 
 
 # --- the arguments ------------------------------------------------------------------
@@ -60,6 +86,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} ('{self.prog} --help' shows the options)")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print the help or the version; argparse itself would hide that this failed."""
+        write_stdout(message)
 
 
 def _parsed(words: Sequence[str]) -> argparse.Namespace:
@@ -72,7 +102,8 @@ def _parser() -> _Parser:
     parser = _Parser(
         prog="metaprior",
         description="Bayesian neural networks whose weight prior is a Gaussian process, for tables.",
-        epilog="exit codes: 0 success, 1 a problem with the data or a file, 2 a command that was not understood",
+        epilog="exit codes: 0 success, 1 a problem with the data or a file, 2 a command that was not understood, "
+        "130 stopped by Ctrl-C, 143 stopped by SIGTERM, 141 the reader of the result left before its end",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"metaprior {__version__}")
@@ -100,13 +131,13 @@ def _add_command(group: Any, name: str, command: Command) -> None:
 # --- what is printed ------------------------------------------------------------------
 
 
-@contextmanager
+@contextlib.contextmanager
 def _notes(quiet: bool) -> Iterator[None]:
     """Print warnings as notes on stderr, one per line, or none if quiet."""
 
     def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         if not quiet:
-            print(f"note: {message}", file=sys.stderr)
+            print(f"note: {one_line(str(message))}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -114,34 +145,47 @@ def _notes(quiet: bool) -> Iterator[None]:
         yield
 
 
-def _printed(text: str) -> int:
-    """Print a result. It is not an error if the reader has closed the pipe, as `head` does."""
-    try:
-        print(text, end="" if text.endswith("\n") else "\n", flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return FINE
-
-
-def _failed(error: Exception, code: int, as_json: bool) -> int:
-    """Print an error and return the exit code."""
-    if as_json:
+def _failed(error: BaseException, code: int, as_json: bool) -> int:
+    """Print an error, in one line or as JSON, and return the exit code."""
+    if as_json and not isinstance(error, StdoutError):
         fields = error.fields() if isinstance(error, FieldedError) else {}
-        print(_json({"error": {"type": type(error).__name__, "message": str(error), **fields}}))
-    else:
-        print(f"metaprior: {error}", file=sys.stderr)
+        with contextlib.suppress(ReaderGone, StdoutError):
+            write_stdout(_json({"error": {"type": type(error).__name__, "message": _message(error), **fields}}))
+            return code
+    lines = [error.message, *error.parts] if isinstance(error, ListedError) else [_message(error)]
+    print("metaprior: " + "\n  ".join(map(one_line, lines)), file=sys.stderr)
     return code
 
 
-def _json(data: dict[str, Any]) -> str:
-    return json.dumps(_plain(data), indent=2, ensure_ascii=False, allow_nan=False)
+def _message(error: BaseException) -> str:
+    """Return what an error says, without the number that Python puts before errors of the system."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory ({error or 'for this command'}); use fewer rows, or a smaller network."
+    return str(error) or type(error).__name__
+
+
+def _json(data: dict[str, Any]) -> bytes:
+    """Return JSON in UTF-8. Bytes in the name of a file that are not UTF-8 are written as escapes of JSON."""
+    text = json.dumps(_plain(data), indent=2, ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode("utf-8", "backslashreplace")
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can hold: NumPy's numbers become Python's, and numbers that are not finite become null."""
+    """Return what JSON can hold.
+
+    NumPy's numbers become Python's, numbers that are not finite and missing values become null, and dates and other
+    values become text.
+    """
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    text = value.isoformat() if hasattr(value, "isoformat") else str(value)
+    return None if text in ("NaT", "<NA>") else text  # what pandas calls a missing date, or a missing value

@@ -1,17 +1,26 @@
 """The result of a command, and the errors that the program reports."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 
 class Result(NamedTuple):
-    """The result of a command: values for `--json`, and text for people."""
+    """The result of a command: values for `--json`, and text for people or bytes that are printed as they are."""
 
     data: dict[str, Any]
-    text: str
+    text: str | bytes
 
 
 class UsageError(Exception):
     """The command was not understood. The exit code is 2."""
+
+
+class ListedError(ValueError):
+    """A problem with several parts. Each is printed on a line of its own, after the line of the message."""
+
+    def __init__(self, message: str, parts: Sequence[str]) -> None:
+        super().__init__("\n".join([message, *parts]))
+        self.message, self.parts = message, tuple(parts)
 
 
 @runtime_checkable

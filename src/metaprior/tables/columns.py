@@ -6,6 +6,7 @@ learns what fills its missing values.
 """
 
 import datetime
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,7 +87,12 @@ def moments(series: "pd.Series", form: str | None) -> "pd.Series":
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         return pd.to_datetime(series, utc=True).reset_index(drop=True)
     found = texts(series)
-    values = pd.to_datetime(pd.Series(found, dtype=object), format=form or "ISO8601", utc=True, errors="coerce")
+    try:
+        values = pd.to_datetime(pd.Series(found, dtype=object), format=form or "ISO8601", utc=True, errors="coerce")
+    except (ValueError, re.error) as error:
+        name = str(series.name)
+        what = f"{form!r} is not a format of dates ({error}); expected, for instance, %d.%m.%Y."
+        raise TableError(f"column {name!r}: {what}", column=name) from error
     wrong = np.where(~missing(series) & missing(values))[0]
     if len(wrong):
         name, value = str(series.name), found[wrong[0]]

@@ -148,7 +148,7 @@ class TableModel:
     def _tell_of_extra(self, frame: "pd.DataFrame", expected: Sequence[str] = ()) -> None:
         extra = self.schema.extra(frame, expected)
         if extra:
-            told = ", ".join(map(repr, extra))
+            told = shown(tuple(extra))
             warnings.warn(f"columns that the model does not know are ignored: {told}.", UserWarning, stacklevel=3)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from metaprior.tables.columns import FILLS, FLAGS, Category, Column, Date, Flag, Number, missing, numbers, texts
+from metaprior.tables.columns import FILLS, FLAGS, Category, Column, Date, Flag, Number, missing, numbers, shown, texts
 from metaprior.tables.errors import TableError
 from metaprior.tables.files import pandas
 from metaprior.tables.target import Target
@@ -67,8 +67,8 @@ class Schema(NamedTuple):
         if absent:
             hints = "".join(nearest(name, list(frame.columns)) for name in absent[:1])
             raise TableError(
-                f"the table has no column {', '.join(map(repr, absent))}{hints}; the model needs "
-                f"{', '.join(repr(column.name) for column in self.columns)}.",
+                f"the table has no column {shown(tuple(absent))}{hints}; the model needs "
+                f"{shown(tuple(column.name for column in self.columns))}.",
                 column=absent[0],
             )
         self._tell_of_gaps(frame)
@@ -116,15 +116,15 @@ def learned_schema(
     for name in (target, *ignore, *categorical, *dates):
         if name not in frame.columns:
             known = list(frame.columns)
-            hint = nearest(name, known) or f"; it has {', '.join(map(repr, known))}"
+            hint = nearest(name, known) or f"; it has {shown(tuple(known)) or 'no column with a name'}"
             raise TableError(f"the table has no column {name!r}{hint}.", column=name)
     if impute is not None and impute not in FILLS:
         raise ValueError(f"impute: expected one of {list(FILLS)}; got {impute!r}.")
     learned_target = Target.learned(frame[target], task)
     names = [name for name in frame.columns if name != target and name not in ignore]
-    constant = [name for name in names if _is_constant(frame[name])]
+    constant = {name: None for name in names if _is_constant(frame[name])}  # as a list, but quick to look in
     if constant:
-        told = ", ".join(map(repr, constant))
+        told = shown(tuple(constant))
         warnings.warn(f"columns with the same value in all rows are left out: {told}.", UserWarning, stacklevel=2)
     columns = tuple(_learned(frame[n], categorical, dates, impute) for n in names if n not in constant)
     if not columns:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 REGRESSION, CLASSIFICATION = TASKS = ("regression", "classification")
 #: Whole numbers are classes if there are two of them, or at most this many with this many rows each on average.
 MOST_NUMBERS, ROWS_A_NUMBER = 10, 10
+#: Larger whole numbers are not exact as floating-point numbers.
+LARGEST_CLASS = 10**15
 #: A column with more different texts than this is not a column of classes.
 MOST_CLASSES = 100
 
@@ -33,7 +35,8 @@ class Target(NamedTuple):
         """Decide on the task from the values, unless it is given.
 
         Texts, and true and false, are classes. So are whole numbers if there are two of them, or at most
-        `MOST_NUMBERS` with `ROWS_A_NUMBER` rows each on average. Any other numbers make a regression.
+        `MOST_NUMBERS` with `ROWS_A_NUMBER` rows each on average. Any other numbers make a regression. Texts most of
+        which are numbers may be either, so they are an error.
         """
         name, kind = str(series.name), _kind(series)
         gaps = missing(series)
@@ -41,6 +44,8 @@ class Target(NamedTuple):
             row = int(np.argmax(gaps))
             raise TableError.at(row, name, "the value to predict is missing; fill it in or leave the row out.")
         if task is None:
+            if kind == "text":
+                _check_texts(name, texts(series))
             task = CLASSIFICATION if kind != "number" else _task_of_numbers(numbers(series))
         if task == CLASSIFICATION and kind == "number":
             kind = "whole"
@@ -90,13 +95,28 @@ def _task_of_numbers(values: np.ndarray) -> str:
     return CLASSIFICATION if few and np.all(distinct == np.floor(distinct)) else REGRESSION
 
 
+def _check_texts(name: str, found: np.ndarray) -> None:
+    """Raise an error if texts are not clearly classes: most are numbers, but not all of them are whole ones."""
+    pd = pandas()
+    values = pd.to_numeric(pd.Series(found, dtype=object), errors="coerce").to_numpy(np.float64)
+    finite = np.isfinite(values)
+    if finite.mean() <= 0.5:
+        return
+    wrong = np.where(~finite)[0] if not finite.all() else np.where(values != np.floor(values))[0]
+    if len(wrong):
+        value = found[wrong[0]]
+        what = f"most values to predict are numbers, but this one was read as text: {value!r}; correct it (or"
+        advice = "--decimal), or say what the column is with --task regression or --task classification."
+        raise TableError.at(wrong[0], name, f"{what} {advice}", value)
+
+
 def _whole(name: str, values: np.ndarray) -> np.ndarray:
-    wrong = np.where(values != np.floor(values))[0]
+    wrong = np.where((values != np.floor(values)) | (np.abs(values) > LARGEST_CLASS))[0]
     if len(wrong):
         value = float(values[wrong[0]])
-        raise TableError.at(
-            wrong[0], name, f"expected a class, which is a whole number or a text; got {value!r}.", value
-        )
+        exact = "" if value != np.floor(value) else " (numbers of more than 15 digits are not exact)"
+        what = f"expected a class, which is a whole number or a text; got {value!r}{exact}."
+        raise TableError.at(wrong[0], name, what, value)
     return values.astype(np.int64)
 
 

@@ -4,7 +4,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
-from metaprior.cli.result import Result, UsageError, counted
+from metaprior.cli.result import ListedError, Result, UsageError, counted
 
 if TYPE_CHECKING:
     from metaprior_reproduction.frame.running import Failure, Reproduced
@@ -18,7 +18,7 @@ EXAMPLES = """\
 """
 
 
-class RunsFailedError(ValueError):
+class RunsFailedError(ListedError):
     """Some runs raised an error; the others are kept."""
 
     def __init__(self, reproduced: "Reproduced") -> None:
@@ -26,11 +26,12 @@ class RunsFailedError(ValueError):
         by_error: dict[str, list[str]] = {}
         for failure in reproduced.failures:
             by_error.setdefault(failure.error, []).append(failure.what)
-        lines = [f"  {'; '.join(whats)}: {error}" for error, whats in by_error.items()]
+        lines = [f"{'; '.join(whats)}: {error}" for error, whats in by_error.items()]
         complete = ", ".join(result["id"] for result in reproduced.results) or "none"
         super().__init__(
             f"{len(reproduced.failures)} failed; all other runs are kept, and the same command tries these again. "
-            f"Complete items: {complete}. Failed:\n" + "\n".join(lines)
+            f"Complete items: {complete}. Failed:",
+            lines,
         )
 
     def fields(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from metaprior.cli.options import add_model, add_table, add_unseen, loaded, table_of
+from metaprior.cli.options import add_model, add_table, add_unseen, check_inputs, loaded, table_of
 from metaprior.cli.result import Result, aligned
 
 SUMMARY = "score a model on a table with known targets"
@@ -34,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Result:
     """Predict and score."""
+    check_inputs(args)
     model = loaded(args.model)
     frame = table_of(args, model, [])
     scores = model.scores(frame, allow_unseen=args.allow_unseen)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from metaprior import __version__
 from metaprior.cli.describe import described
 from metaprior.cli.estimator_options import add_estimator, estimator_of
-from metaprior.cli.options import add_output, add_table, check_output, csv_form
-from metaprior.cli.result import Result, aligned, counted
+from metaprior.cli.options import add_output, add_table, check_inputs, check_output, csv_form
+from metaprior.cli.result import Result, UsageError, aligned, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Result:
     """Fit and save."""
+    if args.checkpoint == "":
+        raise UsageError("--checkpoint: expected the name of a folder; got ''")
     check_output(args)
+    check_inputs(args)
     frame, schema = _table(args)
     estimator = estimator_of(args, schema).set_params(verbose=not args.quiet)
     x, y = schema.encoded(frame), schema.target.encoded(frame[args.target])
@@ -81,6 +84,17 @@ def run(args: argparse.Namespace) -> Result:
     return Result(data, _text(data))
 
 
+def _check_columns(args: argparse.Namespace, dates: dict[str, str | None]) -> None:
+    """Raise an error if the options say two things of one column."""
+    if args.target in args.ignore:
+        raise UsageError(f"--ignore: {args.target!r} is the column to predict; ignore other columns only")
+    if args.target in dates:
+        raise UsageError(f"--date: {args.target!r} is the column to predict; expected numbers or classes there")
+    for name in dates:
+        if name in args.categorical:
+            raise UsageError(f"--date and --categorical: expected one of them for the column {name!r}; got both")
+
+
 def _table(args: argparse.Namespace) -> "tuple[pd.DataFrame, Schema]":
     """Return the training table and its schema."""
     from metaprior.tables import learned_schema, read_table
@@ -89,16 +103,24 @@ def _table(args: argparse.Namespace) -> "tuple[pd.DataFrame, Schema]":
     asked = [item.partition(":")[0] for item in args.date] + args.date
     frame = read_table(args.table, form, text=[*args.categorical, *asked])
     dates = dict(_date(item, list(frame.columns)) for item in args.date)
+    _check_columns(args, dates)
     schema = learned_schema(
         frame,
         args.target,
-        task=args.task or ("regression" if args.likelihood else None),
+        task=_task(args),
         ignore=args.ignore,
         categorical=args.categorical,
         dates=dates,
         impute=args.impute,
     )
     return frame, schema
+
+
+def _task(args: argparse.Namespace) -> str | None:
+    """Return the task that the options name or imply, or None if the values of the target decide."""
+    if args.task is None and args.target in args.categorical:
+        return "classification"
+    return args.task or ("regression" if args.likelihood else None)
 
 
 def _date(text: str, columns: list[str]) -> tuple[str, str | None]:

@@ -4,7 +4,8 @@ import argparse
 from typing import Any
 
 from metaprior.cli.describe import described
-from metaprior.cli.options import add_model
+from metaprior.cli.options import add_model, check_inputs
+from metaprior.cli.other_files import other_file
 from metaprior.cli.result import Result, aligned, counted
 
 SUMMARY = "show what is in a model's file: columns, sizes, versions, how the fit went"
@@ -21,10 +22,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Result:
     """Read the file and describe it."""
+    check_inputs(args)  # before the imports, which take a second
+
     from metaprior.io.saving import load, origin
     from metaprior.tables.model import TableModel
 
-    model = load(args.model)
+    try:
+        model = load(args.model)
+    except ValueError:
+        found = other_file(args.model)
+        if found is None:
+            raise
+        return found
     data = {"model": args.model, **origin(args.model)}
     if not isinstance(model, TableModel):
         return _of_estimator(model, data)

@@ -2,7 +2,16 @@
 
 import argparse
 
-from metaprior.cli.options import add_model, add_output, add_table, add_unseen, check_output, loaded, table_of
+from metaprior.cli.options import (
+    add_model,
+    add_output,
+    add_table,
+    add_unseen,
+    check_inputs,
+    check_output,
+    loaded,
+    table_of,
+)
 from metaprior.cli.result import Result
 
 SUMMARY = "predict the rows of a table: mean, spread and intervals, or class probabilities and entropy"
@@ -33,19 +42,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--id", action="append", default=[], metavar="COLUMN", help="copy this column to the predictions (repeatable)"
     )
+    parser.add_argument(
+        "--escape-formulas",
+        action="store_true",
+        help="in CSV, write an apostrophe before texts that a spreadsheet would run as formulas; default: a note",
+    )
     add_unseen(parser)
 
 
 def run(args: argparse.Namespace) -> Result:
     """Predict and write."""
     from metaprior.tables import write_table
-    from metaprior.tables.files import csv_text
+    from metaprior.tables.files import csv_text, is_parquet
+    from metaprior.tables.formulas import for_csv
 
     check_output(args)
+    check_inputs(args)
     model = loaded(args.model)
     frame = table_of(args, model, args.id)
     intervals = args.interval or [0.95]
     predicted = model.predict(frame, intervals=intervals, keep=args.id, allow_unseen=args.allow_unseen)
+    if not args.json if args.out is None else not is_parquet(args.out):
+        predicted = for_csv(predicted, escape=args.escape_formulas)
     data = {"task": model.schema.target.task, "target": model.schema.target.name, "rows": len(predicted)}
     if args.out is not None:
         write_table(predicted, args.out, overwrite=args.force)
@@ -56,7 +74,7 @@ def run(args: argparse.Namespace) -> Result:
         )
     if args.json:
         return Result({**data, "predictions": predicted.to_dict("records")}, "")
-    return Result(data, csv_text(predicted))
+    return Result(data, csv_text(predicted).encode())
 
 
 def _level(text: str) -> float:
