@@ -5,7 +5,8 @@ one takes a third longer for our programs of many small operations, which then r
 `compiled_to_run_fast` asks for the newer one: large predictions take three quarters of the time with it.
 
 `import metaprior` changes no JAX setting. A fit or a prediction changes settings while it runs, and restores them. A
-cache that the user has set is left alone. METAPRIOR_CACHE names another folder, and METAPRIOR_CACHE=off turns it off.
+cache that the user has set is left alone. METAPRIOR_CACHE names another folder, and METAPRIOR_CACHE=off turns it off
+(`cache_folder`). A process that was forked after JAX had run is refused (`forks`): it would hang.
 
 XLA computes with threads of its own. On a CPU it calls BLAS for factors of matrices, and BLAS's threads then wait for
 the same cores: with one of them a fit takes about half of the time. `one_blas_thread` sees to that while we compute.
@@ -26,6 +27,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from threadpoolctl import ThreadpoolController
+
+from metaprior.cache_folder import usable_cache_folder
+from metaprior.forks import refuse_after_fork
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -55,6 +59,7 @@ class Compiled(Generic[_P, _T]):
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Call the program, and compile it first if the shapes are new."""
+        refuse_after_fork()
         return self._program(*args, **kwargs)
 
     def lower(self, *args: _P.args, **kwargs: _P.kwargs) -> Any:
@@ -84,22 +89,12 @@ def _options() -> dict[str, bool]:
     return _QUICK
 
 
-def cache_folder() -> Path | None:
-    """Return the folder of the compilation cache, or None if it is turned off."""
-    named = os.environ.get("METAPRIOR_CACHE")
-    if named is not None and named.lower() in ("off", "0", ""):
-        return None
-    if named is not None:
-        return Path(named)
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "metaprior" / "compiled"
-
-
 @contextlib.contextmanager
 def compilation_cache() -> Iterator[None]:
     """Cache compiled programs on disk inside this block."""
-    folder = cache_folder()
-    if folder is None or _setting("jax_compilation_cache_dir") is not None or not _writable(folder):
+    refuse_after_fork()
+    folder = None if _setting("jax_compilation_cache_dir") is not None else usable_cache_folder()
+    if folder is None:
         yield
         return
     from jax.experimental.compilation_cache import compilation_cache as cache
@@ -119,14 +114,6 @@ def compilation_cache() -> Iterator[None]:
 
 def _setting(name: str) -> Any:
     return getattr(jax.config, name)
-
-
-def _writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
 
 
 #: The fraction of the allowed memory mappings beyond which compiled programs are dropped.

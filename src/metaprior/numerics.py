@@ -42,10 +42,11 @@ _SINE, _COSINE = _half_turn_coefficients()
 _TURN = (6.28125, 2 * np.pi - 6.28125)
 
 
-def _horner(coefficients: np.ndarray, t2: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    value = jnp.full_like(t2, coefficients[-1])
+def horner(coefficients: np.ndarray, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """Return the polynomial with these coefficients, the constant first."""
+    value = jnp.full_like(t, coefficients[-1])
     for c in coefficients[-2::-1]:
-        value = value * t2 + np.asarray(c, t2.dtype)
+        value = value * t + np.asarray(c, t.dtype)
     return value
 
 
@@ -60,7 +61,7 @@ def _sine_cosine(x: Float[Array, "*s"]) -> tuple[Float[Array, "*s"], Float[Array
     t = rest * np.asarray(0.5 / np.pi, x.dtype)
     # This changes nothing below 1e5. For larger angles `rest` is rounding error, and may leave the polynomials' range.
     t = t - jnp.round(t)
-    s, c = t * _horner(_SINE, t * t), _horner(_COSINE, t * t)
+    s, c = t * horner(_SINE, t * t), horner(_COSINE, t * t)
     return 2 * s * c, 1 - 2 * s * s
 
 

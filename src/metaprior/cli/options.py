@@ -113,7 +113,7 @@ def check_output(args: argparse.Namespace) -> None:
     if args.out is None:
         return
     target = Path(args.out)
-if not args.out or target.is_dir():
+    if not args.out or target.is_dir():
         raise IsADirectoryError(f"--out: expected the name of a file; {args.out!r} is a folder.")
     if target.exists() and not target.is_file():
         what = kind_of_file(target.stat().st_mode)

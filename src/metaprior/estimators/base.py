@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from metaprior.estimators.checks import refuse_lost_digits
 from metaprior.estimators.fit import InputScaling, checked, prepare_fit, store_fit
 from metaprior.estimators.method import Method
 from metaprior.estimators.renamed import without_old_names
@@ -165,7 +166,9 @@ class Regressor(RegressorMixin, Estimator):
         config = NoiseConfig.of(self)
         config.check()
         last = None if self._last_model() is None else self._fitted_targets()
-        return RegressionTargets.of(y.astype(np.float64), config, last)
+        floats = y.astype(np.float64)
+        refuse_lost_digits("y", y, floats)
+        return RegressionTargets.of(floats, config, last)
 
     def _fitted_targets(self) -> RegressionTargets:
         return RegressionTargets(self.y_offset_, self.y_scale_, self._flat, NoiseConfig.of(self))

@@ -5,6 +5,14 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+#: Limits of the numbers of a fit: how large they may be, and how far apart those of a column must be at the least if
+#: they differ. Then the squares of numbers, and of those times what a prediction may be far away, are floats.
+LARGEST, LEAST_SPREAD = 1e100, 1e-100
+#: The distance from the data, in standard deviations, beyond which all of them are one point to float64.
+FARTHEST = 1e16
+#: What rounding can make of a constant, and differences from which on numbers are summed as they are, relative to size.
+ROUNDING, NEARLY_EQUAL = 16 * float(np.finfo(np.float64).eps), 1e-3
+
 
 def is_whole(value: object) -> TypeGuard[int]:
     """Return whether a value is a whole number."""
@@ -22,11 +30,57 @@ def expect(name: str, value: object, what: str, holds: bool) -> None:
         raise ValueError(f"{name}: expected {what}; got {value!r}.")
 
 
-def standard_units(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of every column; 1 for columns that do not vary."""
-    offset, scale = columns.mean(axis=0), columns.std(axis=0)
-    varies = scale > 1e-12 * np.maximum(np.abs(columns).max(axis=0), 1e-300)
-    return offset, np.where(varies, scale, 1.0)
+def standard_units(columns: np.ndarray, name: str = "X") -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the standard deviation of every column; at least 1 for columns that do not vary.
+
+    A column that varies by no more than rounding can make of a constant does not vary. Numbers whose squares, or the
+    squares of whose differences, are no floats are refused.
+    """
+    size = np.abs(columns).max(axis=0)
+    _expect_each(name, size, f"numbers of at most {LARGEST:g} in size; divide", size <= LARGEST)
+    spread, rounding = np.ptp(columns, axis=0), ROUNDING * size
+    is_seen = (spread > LEAST_SPREAD) | (spread <= rounding)
+    _expect_each(name, spread, f"numbers that differ by more than {LEAST_SPREAD:g}, if at all; multiply", is_seen)
+    start = np.where(spread < NEARLY_EQUAL * size, columns[0], 0.0)  # differences of nearly equal numbers are exact
+    offset, scale = start + (columns - start).mean(axis=0), (columns - start).std(axis=0)
+    return offset, np.where(scale > rounding, scale, np.maximum(1.0, rounding))
+
+
+def _expect_each(name: str, found: np.ndarray, what: str, holds: np.ndarray) -> None:
+    """Raise an error that names the first column for which something does not hold, and what was found there."""
+    if not np.all(holds):
+        first = int(np.argmin(holds))
+        raise ValueError(f"{name}: expected {what} them by a constant first; column {first} has {found[first]:g}.")
+
+
+def in_units(values: np.ndarray, offset: np.ndarray, scale: np.ndarray, name: str) -> np.ndarray:
+    """Return (values - offset) / scale, or refuse values from which the data of the fit cannot be told apart."""
+    with np.errstate(over="ignore"):
+        found = (values - offset) / scale
+    is_far = np.abs(found) > FARTHEST
+    if np.any(is_far):
+        row, column = np.argwhere(is_far)[0].tolist()
+        raise ValueError(
+            f"{name}: expected numbers within {FARTHEST:g} standard deviations of those of the fit, from where float64 "
+            f"can tell these apart; row {row}, column {column} has {values[row, column]:g}, and those of the fit are "
+            f"about {offset[column]:g}, with a standard deviation of {scale[column]:g}. Check the units, or leave the "
+            "row out."
+        )
+    return found
+
+
+def refuse_lost_digits(name: str, given: Any, floats: np.ndarray) -> None:
+    """Raise where the whole numbers of a column differ, and the floats that are nearest to them do not."""
+    whole = np.asarray(given)
+    if whole.dtype.kind not in "iu" or whole.shape != floats.shape or np.abs(floats).max() < 2.0**53:
+        return
+    whole, floats = whole.reshape(len(whole), -1), floats.reshape(len(floats), -1)
+    is_lost = (floats.min(axis=0) == floats.max(axis=0)) & (whole.min(axis=0) < whole.max(axis=0))
+    if np.any(is_lost):
+        raise ValueError(
+            f"{name}: expected numbers that are still different as float64, which has 16 digits; those of column "
+            f"{int(np.argmax(is_lost))} differ in later digits alone. Subtract a constant first."
+        )
 
 
 def text_columns(X: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_random_state, validate_data
 
-from metaprior.estimators.checks import standard_units, text_columns
+from metaprior.estimators.checks import in_units, refuse_lost_digits, standard_units, text_columns
 from metaprior.estimators.method import Method, Problem
 from metaprior.model import Model
 
@@ -34,8 +34,8 @@ class InputScaling:
         return cls(np.repeat(offset, x.shape[1]), np.repeat(scale, x.shape[1]))
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Return standardised inputs."""
-        return (x - self.offset) / self.scale
+        """Return standardised inputs; refuse rows that are too far away."""
+        return in_units(x, self.offset, self.scale, "X")
 
     def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes that the scaling leaves on the estimator."""
@@ -89,9 +89,10 @@ def store_fit(estimator: "Estimator", prepared: PreparedFit, attributes: dict[st
 def validate_fit_data(estimator: "Estimator", X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Return checked inputs, targets, and what scikit-learn would note of the columns on the estimator."""
     noted = copy.copy(estimator)
-    x, y = checked(noted, X, y, **estimator._target_checks())
+    x, target = checked(noted, X, y, **estimator._target_checks())
+    refuse_lost_digits("X", X, x)
     names = ("n_features_in_", "feature_names_in_")
-    return x, np.asarray(y), {name: vars(noted)[name] for name in names if name in vars(noted)}
+    return x, np.asarray(target), {name: vars(noted)[name] for name in names if name in vars(noted)}
 
 
 def checked(estimator: "Estimator", X: Any, *target: Any, **kwargs: Any) -> Any:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from metaprior.estimators.checks import expect, expect_one_of, is_number, standard_units
+from metaprior.estimators.checks import expect, expect_one_of, in_units, is_number, standard_units
 from metaprior.estimators.restored import check_units
 from metaprior.likelihoods import (
     Bernoulli,
@@ -31,6 +31,8 @@ from metaprior.predictive.mixture import predictive_of
 
 #: The names of `likelihood`.
 LIKELIHOODS = ("gaussian", "heteroscedastic", "student_t", "poisson")
+#: The largest count: float64 has every whole number up to this one.
+LARGEST_COUNT = 2.0**53
 
 
 class NoiseStart(Protocol):
@@ -125,8 +127,8 @@ class RegressionTargets:
     def of(cls, y: np.ndarray, config: NoiseConfig, last: Self | None = None) -> Self:
         """Look at the targets of a fit; one that goes on keeps the units of the last."""
         columns = y.reshape(len(y), -1)
-        if config.likelihood == "poisson" and (np.any(columns < 0) or np.any(columns != np.floor(columns))):
-            raise ValueError("likelihood='poisson': expected counts (0, 1, 2, ...); y has other values.")
+        if config.likelihood == "poisson":
+            _check_counts(columns)
         if last is None:
             return cls(*_units(columns, config.likelihood), y.ndim == 1, config)
         if columns.shape[1] != len(last.scale):
@@ -136,7 +138,7 @@ class RegressionTargets:
 
     def standardised(self, y: np.ndarray) -> np.ndarray:
         """Return (y - offset) / scale, [N, targets]."""
-        return (y.reshape(len(y), -1) - self.offset) / self.scale
+        return in_units(y.reshape(len(y), -1), self.offset, self.scale, "y")
 
     def likelihood(self, x: np.ndarray, targets: np.ndarray, start: NoiseStart) -> Likelihood:
         """Return the likelihood that was chosen; a learned noise starts where the method says."""
@@ -181,7 +183,17 @@ def _units(columns: np.ndarray, likelihood: str) -> tuple[np.ndarray, np.ndarray
     """Return the offset and the scale of every target; counts have none."""
     if likelihood == "poisson":
         return np.zeros(columns.shape[1]), np.ones(columns.shape[1])
-    return standard_units(columns)
+    return standard_units(columns, "y")
+
+
+def _check_counts(columns: np.ndarray) -> None:
+    if np.any(columns < 0) or np.any(columns != np.floor(columns)):
+        raise ValueError("likelihood='poisson': expected counts (0, 1, 2, ...); y has other values.")
+    if np.any(columns > LARGEST_COUNT):
+        raise ValueError(
+            f"likelihood='poisson': expected counts of at most 2**53, beyond which float64 does not have every whole "
+            f"number; y has {np.max(columns):g}. Take likelihood='gaussian', or count in larger units."
+        )
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ from metaprior.weights import PreparedWeights
 
 #: Rows of a chunk, and rows of one where there are many.
 CHUNK_ROWS, MANY_ROWS = 256, 4096
+#: Normals of rows that a chunk takes at the most: an eighth of a gigabyte.
+MOST_NORMALS = 1 << 24
 #: How many draws are computed at once.
 DRAWS_AT_ONCE = 8
 
@@ -83,17 +85,25 @@ class FunctionDraws(abc.ABC):
     def gaussians(self) -> Iterator[GaussianChunk]:
         """Yield the components of the mixture, one chunk of rows at a time; only where `has_gaussians`."""
 
-    def padded_chunks(self, *, many: int = CHUNK_ROWS) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield rows and their inputs: chunks of `many` rows, then smaller ones, the last padded to its size."""
+    def padded_chunks(self, *, many: int = CHUNK_ROWS, few: int = CHUNK_ROWS) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield rows and their inputs: chunks of `many` rows, then of `few`, the last padded to its size."""
         if self.whole:
             yield slice(0, len(self.x)), self.x
             return
         start = 0
         while start < len(self.x):
-            size = many if len(self.x) - start >= many else CHUNK_ROWS
+            size = many if len(self.x) - start >= many else few
             rows = self.x[start : start + size]
             yield slice(start, start + len(rows)), np.pad(rows, ((0, size - len(rows)), (0, 0)), mode="edge")
             start += size
+
+
+def _rows_at_once(num_normals: int) -> int:
+    """Return the rows of a chunk: fewer, by powers of two, where every row takes many normals of its own."""
+    rows = CHUNK_ROWS
+    while rows > 1 and rows * num_normals > MOST_NORMALS:
+        rows //= 2
+    return rows
 
 
 def chunk_size(num_rows: int) -> int:
@@ -140,7 +150,8 @@ class NetworkDraws(FunctionDraws):
 
     def chunks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and their draws [S, rows, K]."""
-        for rows, padded in self.padded_chunks():
+        most = _rows_at_once(self.num_draws * self.model.weights.sizes().per_row)
+        for rows, padded in self.padded_chunks(many=most, few=most):
             with in_float64():
                 model = as_float64(self.model)
                 key = jax.random.wrap_key_data(jnp.asarray(self.key), impl="threefry2x32")

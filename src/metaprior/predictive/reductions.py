@@ -84,7 +84,8 @@ def crps(likelihood: OutputLikelihood, f: Float[Array, "S B F"], y: Float[Array,
 def quantile(likelihood: OutputLikelihood, f: Float[Array, "S B F"], level: Leaf) -> Float[Array, "B K"]:
     """Invert the mixture's distribution function between the components' own quantiles, which enclose it."""
     each = likelihood.from_uniform(f, jnp.full((likelihood.num_outputs(f),), level, f.dtype))
-    low, high = jnp.min(each, 0) - 1e-9, jnp.max(each, 0) + 1e-9
+    low, high = jnp.min(each, 0), jnp.max(each, 0)
+    low, high = low - 1e-9 * (1 + jnp.abs(low)), high + 1e-9 * (1 + jnp.abs(high))
     found = invert(lambda y: jnp.mean(likelihood.cdf(f, y[None]), 0), jnp.full_like(low, level), low, high)
     return likelihood.attained(found)
 
