@@ -196,9 +196,12 @@ def _snapshot(states: Any, done: int, kept: list[dict[str, Any]]) -> Snapshot:
 
 def _resumed(known: Snapshot, states: Any) -> tuple[Any, int, list[dict[str, Any]]]:
     """Return the states, transitions and records of a snapshot."""
-    states = filled("state", states, known.arrays)
-    kept = [jax.tree.map(np.asarray, filled("seen", _seen(states), known.arrays))] if "seen 0" in known.arrays else []
-    return states, known.numbers["done"], kept
+    states, done = filled("state", states, known.arrays), known.numbers["done"]
+    if "seen 0" not in known.arrays:
+        return states, done, []
+    count = len(known.arrays["seen 0"])
+    each = jax.tree.map(lambda leaf: np.broadcast_to(np.asarray(leaf), (count, *leaf.shape)), _seen(states))
+    return states, done, [jax.tree.map(np.asarray, filled("seen", each, known.arrays))]
 
 
 def _gathered(kept: list[dict[str, Any]], rest: Model, n_chains: int) -> Samples:
