@@ -108,7 +108,7 @@ def test_a_mistake_of_the_program_is_not_hidden(monkeypatch):
 @pytest.mark.parametrize(
     "error", [MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 9 bytes.")]
 )
-def test_too_little_memory_is_one_line(monkeypatch, run, error, tmp_path):
+def test_too_little_memory_is_one_line(monkeypatch, run, error):
     def large(args):
         raise error
 
