@@ -32,18 +32,27 @@ class Run(NamedTuple):
     err: str
 
 
-def arguments(*words: str | bytes | Path, redirect: str = "") -> list[str | bytes]:
-    """Return the words that start a command, through a shell that redirects its streams."""
+def arguments(*words: str | bytes | Path, redirect: str = "", limit: int | None = None) -> list[str | bytes]:
+    """Return the words that start a command, through a shell that redirects its streams or limits its memory."""
     program = [sys.executable, "-m", "metaprior", *(os.fspath(word) for word in words)]
-    return ["sh", "-c", f'exec "$@" {redirect}', "sh", *program] if redirect else program
+    limited = "" if limit is None else f"ulimit -v {limit}; "
+    return ["sh", "-c", f'{limited}exec "$@" {redirect}', "sh", *program] if redirect or limited else program
 
 
 def run_command(
-    *words: str | bytes | Path, folder: Path, redirect: str = "", stdin: bytes = b"", env: dict[str, str] | None = None
+    *words: str | bytes | Path,
+    folder: Path,
+    redirect: str = "",
+    stdin: bytes = b"",
+    env: dict[str, str] | None = None,
+    limit: int | None = None,
 ) -> Run:
-    """Run a command in a folder. `redirect` is what a shell would be given, such as `>&-`."""
+    """Run a command in a folder.
+
+    `redirect` is what a shell would be given, such as `>&-`; `limit` is the most memory, in KiB of addresses.
+    """
     ran = subprocess.run(
-        arguments(*words, redirect=redirect),
+        arguments(*words, redirect=redirect, limit=limit),
         input=stdin,
         capture_output=True,
         cwd=folder,

@@ -125,6 +125,16 @@ def test_a_fit_does_not_need_stdin_and_stderr(place, tmp_path, redirect):
     assert main(["info", str(tmp_path / "m.metaprior")]) == 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("hidden", ["1000000000", "20000,20000"])
+def test_a_network_that_does_not_fit_into_memory_is_one_line(place, hidden):
+    """Within 5 GB of addresses, so that it cannot take the memory of others."""
+    words = ["fit", "t.csv", "--target", "preis", "--out", "new", "--hidden", hidden, "--max-iter", "5", "--quiet"]
+    ran = run_command(*words, folder=place, limit=5_000_000)
+    assert_one_line(ran, 1, "there is not enough memory")
+    assert not (place / "new").exists()
+
+
 # --- text that is not ASCII, and names that are not text --------------------------------------------------------------
 
 UNDECODABLE = b"gr\xf6\xdfe.metaprior"

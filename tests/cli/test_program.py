@@ -105,6 +105,20 @@ def test_a_mistake_of_the_program_is_not_hidden(monkeypatch):
         main(["info", "m"])
 
 
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("RESOURCE_EXHAUSTED: Out of memory\nallocating 9 bytes.")]
+)
+def test_too_little_memory_is_one_line(monkeypatch, run, error):
+    def large(args):
+        raise error
+
+    monkeypatch.setattr(info, "run", large)
+    code, out, err = run("info", "m")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("metaprior: there is not enough memory")
+    assert err.endswith("; use fewer rows or a smaller network.\n")
+
+
 def test_quiet_is_quiet(folder, run, csv):
     extra = csv(FRAME.assign(weather="fine"))
     assert run("predict", folder / "price.metaprior", extra, "--quiet")[2] == ""

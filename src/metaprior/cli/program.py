@@ -33,6 +33,9 @@ FINE, PROBLEM, USAGE, READER_GONE = 0, 1, 2, 141
 #: Exceptions that are reported in one line. Any other is a bug of the program and shows its traceback.
 PROBLEMS = (ValueError, TypeError, OSError, ImportError, MemoryError, RecursionError, OverflowError)
 
+#: How a RuntimeError of JAX says that there is not enough memory.
+NO_MEMORY = "RESOURCE_EXHAUSTED"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
@@ -60,6 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _failed(error, USAGE, as_json)
         except PROBLEMS as error:
             return _failed(error, PROBLEM, as_json)
+        except RuntimeError as error:
+            if NO_MEMORY not in str(error):
+                raise
+            return _failed(MemoryError(str(error)), PROBLEM, as_json)
         except KeyboardInterrupt:
             return _failed(KeyboardInterrupt(str(stop)), stop.code, as_json)
 
@@ -162,7 +169,8 @@ def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
-        return f"there is not enough memory ({error or 'for this command'}); use fewer rows, or a smaller network."
+        detail = f" ({error})" if str(error) else ""
+        return f"there is not enough memory{detail}; use fewer rows or a smaller network."
     return str(error) or type(error).__name__
 
 
