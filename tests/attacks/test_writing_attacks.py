@@ -99,7 +99,7 @@ def test_the_command_line_does_not_replace_it_by_force(tmp_path, capsys, kind):
     _frame().assign(y=[0.0, 1.0]).to_csv(table, index=False)
     before = os.stat(target)
     code = main(["fit", str(table), "--target", "y", "--out", str(target), "--force"])
-    assert (code, "expected the name of a file" in capsys.readouterr().err) == (1, True)
+    assert (code, "give the name of a file" in capsys.readouterr().err) == (1, True)
     assert os.path.samestat(before, os.stat(target))
 
 
