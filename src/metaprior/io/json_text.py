@@ -18,6 +18,9 @@ NUMBER_BYTES, TEXT_BYTES, LIST_BYTES, ITEM_BYTES = 32, 64, 72, 9
 #: Bytes that an entry of a set or a dict takes, and a name that is remembered, without its characters.
 ENTRY_BYTES, NAME_BYTES = 100, 160
 
+#: Characters of a string that is looked at before it is decoded.
+LONG_STRING = 10_000
+
 _DECODER = JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
 _WHOLE = re.compile(r"(?:0|-?[1-9][0-9]{0,3999})(?![0-9.eE])")
@@ -37,6 +40,7 @@ class JSONText:
     def __init__(self, text: str, most_bytes: int) -> None:
         self._text, self._place, self._level = text, 0, 0
         self._left, self._names = most_bytes, dict[str, str]()
+        self._has_letters = "\\u" in text
 
     def count(self, num_bytes: int) -> None:
         """Count memory for something that is built. Strings, numbers and nested lists count themselves."""
@@ -59,8 +63,18 @@ class JSONText:
         """Read a string that the caller does not keep: it does not count."""
         if self.peek() != '"':
             raise ValueError(f"expected a string at place {self._place}; got {self._ahead()!r}")
+        if self._has_letters:
+            self._count_wide()
         found, self._place = _DECODER.raw_decode(self._text, self._place)
         return found
+
+    def _count_wide(self) -> None:
+        """Count a long string before it is decoded: with one letter beyond ASCII, all its letters take four bytes."""
+        end = self._text.find('"', self._place + 1)
+        while end > 0 and self._text[end - 1] == "\\":
+            end = self._text.find('"', end + 1)
+        if end - self._place > LONG_STRING and self._text.find("\\u", self._place, end) >= 0:
+            self.count(4 * (end - self._place))
 
     def scalar(self) -> str | int | bool | None:
         """Read a string, a whole number, true, false or null. Other numbers are an error."""
