@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from metaprior import MetaGPClassifier, MetaGPRegressor, baselines, kernels
+from every_estimator import CLASSIFIERS, DRAWN, REGRESSORS
 
 RNG = np.random.default_rng(0)
 ROWS = 12
@@ -13,43 +13,6 @@ X = RNG.uniform(-2, 2, (ROWS, 2))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.standard_normal(ROWS)
 CONSTANT_COLUMN = np.column_stack([X[:, 0], np.full(ROWS, 3.0)])
 
-TRAINED = {"hidden_layer_sizes": (3,), "max_iter": 60, "random_state": 0}
-DRAWN = {**TRAINED, "n_predict_draws": 8}
-SAMPLED = {"hidden_layer_sizes": (2,), "n_warmup": 10, "n_samples": 10, "n_chains": 1, "max_tree_depth": 3}
-SAMPLED |= {"n_predict_draws": 10, "random_state": 0}
-METAGP = {**DRAWN, "n_inducing": 4}
-REGRESSORS = {
-    "global": lambda: MetaGPRegressor(**METAGP),
-    "local": lambda: MetaGPRegressor(**METAGP, input_kernel="rbf"),
-    "periodic": lambda: MetaGPRegressor(**METAGP, input_kernel="periodic"),
-    "linear": lambda: MetaGPRegressor(**METAGP, input_kernel=kernels.Linear() + kernels.Matern12()),
-    "full": lambda: MetaGPRegressor(**METAGP, input_kernel="matern32", conditional="full", dtype="float64"),
-    "fitc": lambda: MetaGPRegressor(**METAGP, conditional="fitc"),
-    "projected": lambda: MetaGPRegressor(**METAGP, input_kernel="rbf", input_projection=2),
-    "student_t": lambda: MetaGPRegressor(**METAGP, likelihood="student_t"),
-    "map": lambda: baselines.MAPRegressor(**TRAINED),
-    "mfvi": lambda: baselines.MFVIRegressor(**DRAWN),
-    "metann": lambda: baselines.MetaNNRegressor(**DRAWN),
-    "dkl": lambda: baselines.DKLRegressor(**DRAWN, n_inducing=5),
-    "ensemble": lambda: baselines.EnsembleRegressor(**TRAINED, n_members=2),
-    "laplace": lambda: baselines.LaplaceRegressor(**DRAWN),
-    "laplace kronecker": lambda: baselines.LaplaceRegressor(**DRAWN, structure="kronecker"),
-    "hmc": lambda: baselines.HMCRegressor(**SAMPLED),
-    "hmc metagp": lambda: baselines.HMCRegressor(**SAMPLED, prior="metagp", input_kernel="linear"),
-    "exact gp": lambda: baselines.ExactGPRegressor(n_restarts=1, random_state=0),
-    "exact gp periodic": lambda: baselines.ExactGPRegressor("periodic", n_restarts=1, random_state=0),
-}
-CLASSIFIERS = {
-    "global": lambda: MetaGPClassifier(**METAGP),
-    "local": lambda: MetaGPClassifier(**METAGP, input_kernel="rbf"),
-    "map": lambda: baselines.MAPClassifier(**TRAINED),
-    "mfvi": lambda: baselines.MFVIClassifier(**DRAWN),
-    "metann": lambda: baselines.MetaNNClassifier(**DRAWN),
-    "dkl": lambda: baselines.DKLClassifier(**DRAWN, n_inducing=5),
-    "ensemble": lambda: baselines.EnsembleClassifier(**TRAINED, n_members=2),
-    "laplace": lambda: baselines.LaplaceClassifier(**DRAWN),
-    "hmc": lambda: baselines.HMCClassifier(**SAMPLED),
-}
 #: Data of two columns, so that one compiled program serves all of them: inputs, and targets in their units.
 DATA = {
     "constant features": (np.full((ROWS, 2), 3.0), Y),

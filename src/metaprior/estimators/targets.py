@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from metaprior.estimators.checks import expect, expect_one_of, in_units, is_number, standard_units
+from metaprior.estimators.checks import FARTHEST, expect, expect_one_of, in_units, is_number, standard_units
 from metaprior.estimators.restored import check_units
 from metaprior.likelihoods import (
     Bernoulli,
@@ -103,15 +103,22 @@ class NoiseConfig:
             what = "None with likelihood='heteroscedastic', which learns it"
             expect("noise", self.noise, what, self.noise is None)
 
-    def fixed_noise(self, num_targets: int) -> np.ndarray | None:
-        """Return the noise of every target that the user gave, in target units; None: learned."""
+    def fixed_noise(self, scale: np.ndarray) -> np.ndarray | None:
+        """Return the noise of every target that the user gave, in units of the standard deviations; None: learned."""
         if self.noise is None:
             return None
         values: np.ndarray = np.atleast_1d(np.asarray(self.noise))
-        fits = values.ndim == 1 and values.size in (1, num_targets)
+        fits = values.ndim == 1 and values.size in (1, len(scale))
         if not (fits and all(is_number(v) and v > 0 for v in values)):
             raise ValueError(f"noise: expected a positive number, or one per target; got {self.noise!r}.")
-        return values.astype(np.float64)
+        with np.errstate(over="ignore"):
+            relative = values.astype(np.float64) / scale
+        if not np.all((relative >= 1 / FARTHEST) & (relative <= FARTHEST)):
+            raise ValueError(
+                f"noise: expected a number within a factor of {FARTHEST:g} of the standard deviation of the targets, "
+                f"{scale}; got {self.noise!r}. It is in the units of the targets."
+            )
+        return relative
 
 
 @dataclass(frozen=True)
@@ -146,8 +153,8 @@ class RegressionTargets:
         if kind == "poisson":
             return Poisson()
         hold = start.noise_hold if self.config.noise_hold is None else float(self.config.noise_hold)
-        fixed = self.config.fixed_noise(targets.shape[1])
-        log_noise = np.log(start.start_noise(x, targets, hold) if fixed is None else fixed / self.scale)
+        fixed = self.config.fixed_noise(self.scale)
+        log_noise = np.log(start.start_noise(x, targets, hold) if fixed is None else fixed)
         if kind == "heteroscedastic":
             return Heteroscedastic.initial(log_noise, hold)
         if kind == "student_t":

@@ -16,6 +16,8 @@ from metaprior.types import Leaf
 #: The smallest noise, in standard deviations of the targets. With targets free of noise the density would be unbounded.
 FLOOR = 0.01
 START_GAIN = 0.1
+#: Larger logarithms of the noise count as this one, so that its square is a float in any units of the targets.
+LARGEST_LOG_NOISE = 100.0
 
 
 class Heteroscedastic(OutputLikelihood):
@@ -41,7 +43,7 @@ class Heteroscedastic(OutputLikelihood):
     def _seen(self, f: Float[Array, "*b F"]) -> tuple[Gaussian, Float[Array, "*b K"]]:
         """Return a Gaussian likelihood with the noise at every f, and the mean."""
         half = self.num_outputs(f)
-        log_noise = self.log_noise + jnp.exp(self.log_gain) * f[..., half:]
+        log_noise = jnp.minimum(self.log_noise + jnp.exp(self.log_gain) * f[..., half:], LARGEST_LOG_NOISE)
         return Gaussian(0.5 * jnp.logaddexp(2 * log_noise, 2 * np.log(FLOOR))), f[..., :half]
 
     @property

@@ -28,7 +28,7 @@ class Poisson(OutputLikelihood):
 
     def log_prob(self, f: Float[Array, "*b K"], y: Float[Array, "*c P"]) -> Float[Array, "*d"]:
         """Return y f - exp(f) - log y!, summed."""
-        f, y = jnp.broadcast_arrays(f, y)
+        f, y = jnp.broadcast_arrays(jnp.minimum(f, LARGEST_LOG_RATE), y)
         some = jnp.where(y > 0, y, 1)
         t = f - jnp.log(some)
         each = jnp.where(y > 0, _log_prob_at_own_rate(some) - some * (jnp.expm1(t) - t), -jnp.exp(f))
