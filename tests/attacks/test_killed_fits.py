@@ -14,7 +14,7 @@ import long_fit
 
 #: How many checkpoints a fit writes before each of the two times that it is killed. The sampler writes ten for the
 #: starts of its chains, and four for the chains.
-CHECKPOINTS = {**{kind: (2, 3) for kind in long_fit.KINDS}, "phases": (1, 3), "sampler": (12, 1)}
+CHECKPOINTS = {**dict.fromkeys(long_fit.KINDS, (2, 3)), "phases": (1, 3), "sampler": (12, 1)}
 
 
 def killed(out: Path, folder: Path, kind: str, num_checkpoints: int, rng: random.Random) -> bool:
