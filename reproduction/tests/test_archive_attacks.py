@@ -201,6 +201,7 @@ def png(width: int, height: int, packed: bytes) -> bytes:
         (png(8, 8, zlib.compress(bytes(16)))[:20], "damaged|at most"),
         (b"", "at most 4096 by 4096"),
     ],
+    ids=["large", "wide", "empty", "bomb", "short", "no deflate", "cut", "nothing"],
 )
 def test_a_bitmap_that_is_none_is_told(content, words):
     with pytest.raises(DataError, match=words):

@@ -80,10 +80,12 @@ def test_the_page_needs_nothing_beside_itself(page):
     assert len(images) == 1
     assert all(link.startswith(("data:", "#")) for link in parsed.links)
     outside = re.sub(r"data:[^\"]*", "", page)
-    assert "http" not in outside
+    assert "http:" not in outside
+    assert "https:" not in outside
     assert "@import" not in outside
     assert "url(" not in outside
     assert "<script" not in outside
+    assert "Content-Security-Policy" in outside
     assert "prefers-color-scheme: dark" in outside
 
 
@@ -118,14 +120,21 @@ def test_markdown_links_lead_to_the_figures(finished, run, tmp_path):
 
 
 def test_a_note_stands_at_the_top_of_the_markdown_page(finished, run, tmp_path):
-    (finished / "note.md").write_text("> Coins of one mint.\n")
-    assert run("report", finished, "--markdown", tmp_path / "page.md")[0] == 0
+    (tmp_path / "note.md").write_text("> Coins of one mint.\n")
+    assert run("report", finished, "--markdown", tmp_path / "page.md", "--note", tmp_path / "note.md")[0] == 0
     assert (tmp_path / "page.md").read_text().startswith("# The paper, reproduced\n\n> Coins of one mint.\n\nMade by ")
+
+
+def test_a_note_needs_a_markdown_page(finished, run, tmp_path):
+    code, _, err = run("report", finished, "--note", tmp_path / "note.md")
+    assert code == 2
+    assert "--note: expected --markdown FILE too" in err
 
 
 def test_the_committed_page_is_made_from_the_committed_results():
     docs, results = ROOT / "docs", ROOT / "reproduction" / "results"
-    assert (docs / "reproduction.md").read_text() == markdown.page(read_entries(results), docs)
+    note = (results / "note.md").read_text()
+    assert (docs / "reproduction.md").read_text() == markdown.page(read_entries(results), docs, note)
 
 
 def test_many_metrics_go_down_the_page(tmp_path, run):

@@ -10,7 +10,7 @@ SUMMARY = "make one page of the results of 'metaprior reproduce'"
 EXAMPLES = """\
   metaprior report reproduced-smoke
   metaprior report reproduction/results --out reproduction.html --force
-  metaprior report reproduction/results --markdown docs/reproduction.md --force
+  metaprior report reproduction/results --markdown docs/reproduction.md --note reproduction/results/note.md --force
 """
 
 
@@ -21,8 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--markdown",
         metavar="FILE",
-        help="a Markdown page instead, with links to the figures in DIR and the text of DIR/note.md at its top",
+        help="a Markdown page instead, with links to the figures in DIR",
     )
+    parser.add_argument("--note", metavar="NOTE", help="a file of your own for the top of the Markdown page, as it is")
     parser.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
 
 
@@ -32,10 +33,13 @@ def run(args: argparse.Namespace) -> Result:
 
     if args.out and args.markdown:
         raise UsageError("--out and --markdown: expected one of them; got both")
+    if args.note and not args.markdown:
+        raise UsageError("--note: expected --markdown FILE too, because a note is Markdown")
     entries = read_entries(Path(args.folder))
     target = Path(args.markdown or args.out or Path(args.folder) / "report.html")
     check_output(argparse.Namespace(out=target, force=args.force))
-    page = markdown.page(entries, target.parent) if args.markdown else html.page(entries)
+    note = Path(args.note).read_text(encoding="utf-8") if args.note else ""
+    page = markdown.page(entries, target.parent, note) if args.markdown else html.page(entries)
     _write(target, page)
     counts = tally(entries)
     data = {"page": str(target), "items": [entry.id for entry in entries], "verdicts": counts}

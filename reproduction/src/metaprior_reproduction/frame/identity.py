@@ -14,12 +14,13 @@ from metaprior import __version__
 
 #: Packages whose versions are recorded with every run.
 REMEMBERED = ("jax", "jaxlib", "numpy", "scipy", "scikit-learn", "equinox", "optax")
+#: Differences are described in at most so many characters.
+LONGEST = 1000
 
 
-def identity_of(result: Mapping[str, Any]) -> dict[str, Any]:
+def identity_of(id: str, preset: str, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the numbers of a result depend on: item, preset, and configuration without the number of seeds."""
-    config = {name: value for name, value in result["config"].items() if name != "seeds"}
-    return {"id": result["id"], "preset": result["preset"], "config": config}
+    return {"id": id, "preset": preset, "config": {name: value for name, value in config.items() if name != "seeds"}}
 
 
 def plain(value: Any) -> Any:
@@ -48,4 +49,4 @@ def differences(expected: dict[str, Any], found: dict[str, Any]) -> tuple[str, s
     flat = [{"item": one["id"], "preset": one["preset"], **one["config"]} for one in (expected, found)]
     names = [name for name in {**flat[0], **flat[1]} if flat[0].get(name, flat) != flat[1].get(name, flat)]
     own, other = (", ".join(f"{n} {json.dumps(one[n])}" if n in one else f"no {n}" for n in names) for one in flat)
-    return own, other
+    return own[:LONGEST], other[:LONGEST]

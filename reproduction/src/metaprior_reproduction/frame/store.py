@@ -9,6 +9,7 @@ same however many others there are.
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metaprior.io.atomic import write_atomically
+from metaprior_reproduction.frame.form import AnyFloat, Name, checked, parsed
 from metaprior_reproduction.frame.identity import differences, identity_of, plain, versions
+from metaprior_reproduction.frame.result import FIGURE_KINDS, read_result
 from metaprior_reproduction.parts.item import Config, Outcome, Run
 
 #: The version of the format; a run in a file of another version is computed again.
@@ -27,6 +30,27 @@ ENDING = ".safetensors"
 
 class OtherConfigurationError(ValueError):
     """The folder holds results of another configuration."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The form of what the numbers of a run depend on."""
+
+    id: Name
+    preset: Name
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """The form of what a run's file holds beside its arrays."""
+
+    identity: Identity
+    method: str
+    seed: int
+    metrics: Mapping[str, AnyFloat]
+    seconds: float
+    versions: Mapping[str, str]
 
 
 class Kept(NamedTuple):
@@ -70,7 +94,7 @@ class Store:
     @property
     def identity(self) -> dict[str, Any]:
         """What the numbers of a run depend on, as JSON values."""
-        return identity_of({"id": self.id, "preset": self.preset, "config": plain(self.config)})
+        return identity_of(self.id, self.preset, plain(self.config))
 
     def path(self, method: str, seed: int) -> Path:
         """Return the file of a run; the digest distinguishes method names that are equal once simplified."""
@@ -123,18 +147,27 @@ class Store:
 
     def check(self) -> None:
         """Raise if the folder holds results of another configuration, or of more seeds."""
+        self._check_no_links()
         for path in sorted(self.runs.glob(f"*{ENDING}")):
             if found := _read(path):
                 self._check_same(path, found[0]["identity"])
         if not self.result.exists():
             return
-        held = read_result(self.result)
-        self._check_same(self.result, identity_of(held))
-        if held["config"]["seeds"] > self.config["seeds"]:
+        held = read_result(self.result, self.folder)
+        self._check_same(self.result, held.identity)
+        if held.seeds > self.config["seeds"]:
             raise OtherConfigurationError(
-                f"{self.result} has {held['config']['seeds']} seeds, more than the {self.config['seeds']} asked for; "
+                f"{self.result} has {held.seeds} seeds, more than the {self.config['seeds']} asked for; "
                 f"ask for as many, give another --out, or --force to start {self.id} anew (which deletes its files)."
             )
+
+    def _check_no_links(self) -> None:
+        """Raise if files that are written or deleted here would be those of another folder."""
+        for folder in (self.folder, self.runs):
+            if folder.is_symlink():
+                raise ValueError(
+                    f"{folder} is a link; runs and results are kept in folders. Remove the link, or give another --out."
+                )
 
     def _check_same(self, path: Path, found: dict[str, Any]) -> None:
         if found == self.identity:
@@ -147,37 +180,21 @@ class Store:
 
     def clear(self) -> None:
         """Delete the runs (also partly written ones), the result and the figures, and no other files."""
-        figures = read_result(self.result).get("figures", []) if _is_readable(self.result) else []
-        for path in [*self.runs.glob(f"*{ENDING}*"), *self.figure_files(figures), self.result]:
-            path.unlink(missing_ok=True)
+        self._check_no_links()
+        for path in [*self.runs.glob(f"*{ENDING}*"), *self.old_figures(), self.result]:
+            if path.is_symlink() or path.is_file():
+                path.unlink(missing_ok=True)
 
-    def figure_files(self, names: list[str]) -> list[Path]:
-        """Return the files of the figures of these names."""
-        return [self.folder / f"{name}.{kind}" for name in names for kind in ("png", "svg")]
+    def old_figures(self) -> list[Path]:
+        """Return the files of the figures that the stored result names; none if it cannot be read."""
+        try:
+            names = read_result(self.result, self.folder).figures
+        except (ValueError, OSError):
+            return []
+        return [self.folder / f"{name}.{kind}" for name in names for kind in FIGURE_KINDS]
 
 
 # --- files ------------------------------------------------------------------------------
-
-
-def read_result(path: Path) -> dict[str, Any]:
-    """Return the content of a result.json."""
-    try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-        identity_of(result), result["config"]["seeds"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"{path}: expected a complete result of 'metaprior reproduce'; reading it raised {error!r}. Delete the "
-            "file, and the same command writes it again."
-        ) from error
-    return dict(result)
-
-
-def _is_readable(path: Path) -> bool:
-    try:
-        read_result(path)
-    except (ValueError, OSError):
-        return False
-    return True
 
 
 def _checked(name: str, value: Any) -> np.ndarray:
@@ -195,6 +212,10 @@ def _read(path: Path, *, with_arrays: bool = False) -> tuple[dict[str, Any], dic
         with safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()} if with_arrays else {}  # noqa: SIM118
-        return (json.loads(header["run"]), arrays) if header.get("format") == FORMAT else None
+        if header.get("format") != FORMAT:
+            return None
+        record = parsed(header["run"], allow_nan=True)
+        checked(StoredRun, record)
+        return record, arrays
     except (SafetensorError, ValueError, KeyError, FileNotFoundError):
         return None

@@ -6,27 +6,27 @@ pieces. `result.json` is written last: if it exists, the figures do too.
 
 import io
 import json
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from metaprior.io.atomic import write_atomically
+from metaprior_reproduction.frame.form import check_name, checked
 from metaprior_reproduction.frame.identity import plain
-from metaprior_reproduction.frame.store import Kept, Store, read_result
-from metaprior_reproduction.parts.item import Item, Results, Run, Verdict
+from metaprior_reproduction.frame.result import Result
+from metaprior_reproduction.frame.store import Kept, Store
+from metaprior_reproduction.parts.item import Item, Results, Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Dots per inch of PNG files and of the rasterised parts of SVG files.
 DPI = 110
-OUTCOMES = get_args(get_type_hints(Verdict)["outcome"])
 
 
 def write_result(item: Item, store: Store, kept: Sequence[Kept]) -> dict[str, Any]:
     """Judge and draw an item, write its figures and its result, and return the result."""
     results = Results(store.config, [one.run for one in kept])
-    verdicts = [_checked(verdict) for verdict in item.judge(results)]
+    verdicts = item.judge(results)
     figures = _write_figures(store, item.draw(results))
     content = {
         "id": store.id,
@@ -43,8 +43,9 @@ def write_result(item: Item, store: Store, kept: Sequence[Kept]) -> dict[str, An
         "figures": figures,
         "runs": [_run(one.run) for one in kept],
     }
-    _drop_old_figures(store, figures)
     whole: dict[str, Any] = plain(content)
+    checked(Result, whole)
+    _drop_old_figures(store, figures)
     text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(store.result, f"{text}\n".encode())
     return whole
@@ -65,12 +66,6 @@ def _run(run: Run) -> dict[str, Any]:
     return {"method": run.method, "seed": run.seed, "metrics": run.outcome.metrics, "seconds": run.seconds}
 
 
-def _checked(verdict: Verdict) -> Verdict:
-    if verdict.outcome not in OUTCOMES:
-        raise ValueError(f"a verdict's outcome: expected one of {OUTCOMES}; got {verdict.outcome!r}.")
-    return verdict
-
-
 def _joined(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return the versions; if runs differ, all of theirs."""
     names = dict.fromkeys(name for one in found for name in one)
@@ -86,8 +81,7 @@ def _write_figures(store: Store, figures: "Mapping[str, Figure]") -> list[str]:
     import matplotlib.pyplot as plt
 
     for name, figure in figures.items():
-        if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
-            raise ValueError(f"the name of a figure: expected letters, digits, - and _; got {name!r}.")
+        check_name(name, "the name of a figure")
         with mpl.rc_context({"svg.hashsalt": f"{store.id} {name}"}):
             for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
                 content = io.BytesIO()
@@ -99,6 +93,6 @@ def _write_figures(store: Store, figures: "Mapping[str, Figure]") -> list[str]:
 
 def _drop_old_figures(store: Store, names: Sequence[str]) -> None:
     """Delete the figures of the previous result that this one does not have."""
-    held = read_result(store.result).get("figures", []) if store.result.exists() else []
-    for path in store.figure_files([name for name in held if name not in names]):
-        path.unlink(missing_ok=True)
+    for path in store.old_figures():
+        if path.stem not in names:
+            path.unlink(missing_ok=True)

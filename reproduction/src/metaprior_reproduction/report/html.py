@@ -1,19 +1,18 @@
 """One self-contained HTML page of results: figures are embedded, and nothing is fetched."""
 
-import base64
 import json
-from collections.abc import Sequence
-from html import escape
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from metaprior_reproduction.frame.progress import duration
-from metaprior_reproduction.report.contents import MEANING, OUTCOMES, Entry, Table, tally
+from metaprior_reproduction.frame.result import Result
+from metaprior_reproduction.parts.item import Verdict
+from metaprior_reproduction.report.contents import MEANING, OUTCOMES, Cell, Entry, tally
+from metaprior_reproduction.report.elements import Html, document, element, image, joined
 
 #: If an SVG file has more bytes, the PNG is embedded instead.
 LARGEST_SVG = 400_000
 #: A table with more rows is folded.
 LONGEST = 25
-KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c1e21; --back: #fff; --soft: #6a6f76; --line: #d9dce0; --card: #f5f6f8;
   --agrees: #1f6f3f; --better: #1a5fb4; --worse: #b3261e; }
@@ -39,124 +38,101 @@ details { background: var(--card); border-radius: 4px; padding: .4rem .8rem; mar
 def page(entries: Sequence[Entry]) -> str:
     """Return the page."""
     title = "The paper, reproduced"
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title}</title><style>\n{STYLE}\n</style></head><body>",
-            f"<h1>{title}</h1>",
-            _overview(entries),
-            *[_section(entry) for entry in entries],
-            "</body></html>\n",
-        ]
-    )
+    return document(title, STYLE, element("h1", title), _overview(entries), *[_section(entry) for entry in entries])
 
 
-def _overview(entries: Sequence[Entry]) -> str:
-    total = sum(entry.result["seconds"] for entry in entries)
-    counts = ", ".join(f'<span class="{name}">{name}</span> {number}' for name, number in tally(entries).items())
-    head = "".join(f"<th>{escape(name)}</th>" for name in ("item", "", *OUTCOMES, "preset", "seeds", "time"))
-    rows = "\n".join(f"<tr>{_overview_row(entry)}</tr>" for entry in entries)
-    return (
-        f"<p>{len(entries)} items, computed in {duration(total)}. Verdicts on their claims: {counts}. {MEANING}</p>\n"
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table></div>'
-    )
+def _overview(entries: Sequence[Entry]) -> Html:
+    total = sum(entry.result.seconds for entry in entries)
+    counts = [joined([_coloured(name, name), f" {number}"]) for name, number in tally(entries).items()]
+    words = f"{len(entries)} items, computed in {duration(total)}. Verdicts on their claims: "
+    head = element("tr", *[element("th", name) for name in ("item", "", *OUTCOMES, "preset", "seeds", "time")])
+    rows = [element("tr", *[element("td", cell) for cell in _overview_row(entry)]) for entry in entries]
+    return joined([element("p", words, joined(counts, ", "), f". {MEANING}"), _wide(_table(head, rows))], "\n")
 
 
-def _overview_row(entry: Entry) -> str:
+def _overview_row(entry: Entry) -> list[object]:
     result = entry.result
-    cells = [
-        f'<a href="#{escape(entry.id)}">{escape(entry.id)}</a>',
-        escape(result["title"]),
-        *[f'<span class="{name}">{number}</span>' if number else "" for name, number in entry.counts().items()],
-        escape(result["preset"]),
-        str(result["config"]["seeds"]),
-        duration(result["seconds"]),
+    return [
+        element("a", entry.id, href=f"#{entry.id}"),
+        result.title,
+        *[_coloured(name, number) if number else "" for name, number in entry.counts().items()],
+        result.preset,
+        result.seeds,
+        duration(result.seconds),
     ]
-    return "".join(f"<td>{cell}</td>" for cell in cells)
 
 
-def _section(entry: Entry) -> str:
+def _section(entry: Entry) -> Html:
     result = entry.result
-    return "\n".join(
-        [
-            f'<section id="{escape(entry.id)}"><h2>{escape(result["title"])}</h2>',
-            f"<p>{escape(result['claim'])}</p>",
-            "<h3>Verdicts</h3>",
-            *[_verdict(verdict) for verdict in result["verdicts"]],
-            "<h3>Numbers</h3>",
-            _numbers(entry),
-            *[_figure(entry, name) for name in result["figures"]],
-            f"<p>{escape(result['notes'])}</p>" if result.get("notes") else "",
-            _configuration(entry),
-            "</section>",
-        ]
-    )
+    parts = [
+        element("h2", result.title),
+        element("p", result.claim),
+        element("h3", "Verdicts"),
+        *[_verdict(verdict) for verdict in result.verdicts],
+        element("h3", "Numbers"),
+        _numbers(entry),
+        *[_figure(entry, name) for name in result.figures],
+        *([element("p", result.notes)] if result.notes else []),
+        _configuration(result),
+        element("p", f"Computed in {duration(result.seconds)}. {_listed(result.versions)}.", class_="soft"),
+    ]
+    return element("section", joined(parts, "\n"), id=entry.id)
 
 
-def _verdict(verdict: dict[str, str]) -> str:
-    outcome = verdict["outcome"]
-    return (
-        f'<p><span class="{outcome}">{outcome.capitalize()}.</span> {escape(verdict["claim"])}<br>'
-        f'<span class="soft">{escape(verdict["evidence"])}</span></p>'
-    )
+def _verdict(verdict: Verdict) -> Html:
+    outcome = _coloured(verdict.outcome, f"{verdict.outcome.capitalize()}.")
+    return element("p", outcome, f" {verdict.claim}", element("br"), element("span", verdict.evidence, class_="soft"))
 
 
-def _numbers(entry: Entry) -> str:
-    table, seeds = entry.table(), entry.result["config"]["seeds"]
+def _numbers(entry: Entry) -> Html:
+    table, seeds = entry.table(), entry.result.seeds
     if not table.rows:
-        return '<p class="soft">This item has figures only.</p>'
+        return element("p", "This item has figures only.", class_="soft")
     caption = f"Mean and standard error over {seeds} seeds" if seeds > 1 else "One seed"
-    caption += "; in brackets the paper's numbers." if entry.result["paper"] else "."
-    body = f'<div class="wide">{_table(table, caption)}</div>'
+    caption += "; in brackets the paper's numbers." if entry.result.paper else "."
+    head = element("tr", *[element("th", name) for name in (table.corner, *table.columns)])
+    rows = [element("tr", element("th", name), *map(_cell, cells)) for name, cells in table.rows]
+    body = _wide(_table(head, rows, element("caption", caption)))
     is_long = len(table.rows) > LONGEST
-    return f"<details><summary>{len(table.rows)} metrics</summary>{body}</details>" if is_long else body
+    return _folded(f"{len(table.rows)} metrics", body) if is_long else body
 
 
-def _table(table: Table, caption: str) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in (table.corner, *table.columns))
+def _cell(cell: Cell) -> Html:
+    paper = joined([" ", element("span", f"({cell.paper})", class_="soft")]) if cell.paper else ""
+    return element("td", cell.ours, paper, class_="number")
+
+
+def _figure(entry: Entry, name: str) -> Html:
+    figure = entry.figure(name)
+    if len(figure.content) > LARGEST_SVG:
+        figure = entry.figure(name, ("png", "svg"))
+    shown = image(figure.media_type, figure.content, f"{entry.result.title}: {name}")
+    return element("figure", shown, element("figcaption", name))
+
+
+def _configuration(result: Result) -> Html:
     rows = [
-        f"<tr><th>{escape(name)}</th>"
-        + "".join(f'<td class="number">{escape(cell.ours)}{_bracketed(cell.paper)}</td>' for cell in cells)
-        + "</tr>"
-        for name, cells in table.rows
+        element("tr", element("th", name), element("td", element("code", json.dumps(value, ensure_ascii=False))))
+        for name, value in result.config.items()
     ]
-    return (
-        f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>\n"
-        + "\n".join(rows)
-        + "\n</tbody></table>"
-    )
+    return _folded(f"Configuration: preset {result.preset}", _wide(element("table", *rows)))
 
 
-def _bracketed(paper: str) -> str:
-    return f' <span class="soft">({escape(paper)})</span>' if paper else ""
+def _table(head: Html, rows: Sequence[Html], *caption: Html) -> Html:
+    return element("table", *caption, element("thead", head), element("tbody", "\n", joined(rows, "\n"), "\n"))
 
 
-def _figure(entry: Entry, name: str) -> str:
-    path = _embedded(entry, name)
-    content = base64.b64encode(path.read_bytes()).decode()
-    return (
-        f'<figure><img alt="{escape(entry.result["title"])}: {escape(name)}" '
-        f'src="data:{KINDS[path.suffix]};base64,{content}"><figcaption>{escape(name)}</figcaption></figure>'
-    )
+def _wide(content: Html) -> Html:
+    return element("div", content, class_="wide")
 
 
-def _embedded(entry: Entry, name: str) -> Path:
-    """Return the SVG of a figure, or the PNG if the SVG is large."""
-    path = entry.figure(name)
-    return entry.figure(name, ("png", "svg")) if path.stat().st_size > LARGEST_SVG else path
+def _folded(summary: str, content: Html) -> Html:
+    return element("details", element("summary", summary), content)
 
 
-def _configuration(entry: Entry) -> str:
-    result = entry.result
-    config = "".join(
-        f"<tr><th>{escape(name)}</th><td><code>{escape(json.dumps(value, ensure_ascii=False))}</code></td></tr>"
-        for name, value in result["config"].items()
-    )
-    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
-    return (
-        f"<details><summary>Configuration: preset {escape(result['preset'])}</summary>"
-        f'<div class="wide"><table>{config}</table></div></details>\n'
-        f'<p class="soft">Computed in {duration(result["seconds"])}. {escape(versions)}.</p>'
-    )
+def _coloured(outcome: str, text: object) -> Html:
+    return element("span", text, class_=outcome)
+
+
+def _listed(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in versions.items())

@@ -2,105 +2,86 @@
 
 import json
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from metaprior_reproduction.frame.progress import duration
+from metaprior_reproduction.parts.item import Verdict
+from metaprior_reproduction.report import marks
 from metaprior_reproduction.report.contents import MEANING, OUTCOMES, Cell, Entry, tally
+from metaprior_reproduction.report.marks import Markdown, inline, paragraph
 
-#: A file in the folder of the results; if it exists, its text is put at the top of the page.
-NOTE = "note.md"
 #: A table with more rows is folded.
 LONGEST = 25
 
 
-def page(entries: Sequence[Entry], place: Path) -> str:
-    """Return the page, with links that are relative to the folder `place`."""
-    results = entries[0].folder.parent
-    folder, note = os.path.relpath(results, place), results / NOTE
-    total = sum(entry.result["seconds"] for entry in entries)
+def page(entries: Sequence[Entry], place: Path, note: str = "") -> str:
+    """Return the page, with links that are relative to the folder `place` and a note at its top, which is Markdown."""
+    folder = os.path.relpath(entries[0].folder.parent, place)
+    total = sum(entry.result.seconds for entry in entries)
     counts = ", ".join(f"{name} {number}" for name, number in tally(entries).items())
-    parts = [
-        "# The paper, reproduced",
-        *([note.read_text(encoding="utf-8").strip()] if note.exists() else []),
-        f"Made by `metaprior report` from the results in [{folder}]({_link(folder)}); not written by hand. "
-        f"{len(entries)} items, computed in {duration(total)}. Verdicts on their claims: {counts}. {MEANING} "
-        "[experiments.md](experiments.md) says how to run an item again.",
-        _overview(entries),
-        *[_section(entry, place) for entry in entries],
-    ]
-    return "\n\n".join(parts) + "\n"
+    made = paragraph(
+        *("Made by ", marks.code("metaprior report"), " from the results in ", marks.link(folder, folder)),
+        f"; not written by hand. {len(entries)} items, computed in {duration(total)}. Verdicts on their claims: ",
+        *(f"{counts}. {MEANING} ", marks.link("experiments.md", "experiments.md"), " says how to run an item again."),
+    )
+    parts = [marks.heading(1, "The paper, reproduced"), marks.as_written(note.strip()), made, _overview(entries)]
+    return marks.joined([*parts, *[_section(entry, place) for entry in entries]]) + "\n"
 
 
-def _overview(entries: Sequence[Entry]) -> str:
+def _overview(entries: Sequence[Entry]) -> Markdown:
     rows = [
         [
-            f"[{entry.id}](#{entry.id})",
-            _text(entry.result["title"]),
-            *[str(number or "") for number in entry.counts().values()],
-            entry.result["preset"],
-            str(entry.result["config"]["seeds"]),
-            duration(entry.result["seconds"]),
+            marks.anchor(entry.id),
+            entry.result.title,
+            *[number or "" for number in entry.counts().values()],
+            entry.result.preset,
+            entry.result.seeds,
+            duration(entry.result.seconds),
         ]
         for entry in entries
     ]
-    return _table(["item", "", *OUTCOMES, "preset", "seeds", "time"], rows)
+    return marks.table(["item", "", *OUTCOMES, "preset", "seeds", "time"], rows)
 
 
-def _section(entry: Entry, place: Path) -> str:
+def _section(entry: Entry, place: Path) -> Markdown:
     result = entry.result
-    figures = [_figure(entry, name, place) for name in result["figures"]]
-    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
-    config = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in result["config"].items())
-    parts = [
-        f"## {entry.id}",
-        f"**{_text(result['title'])}.** {_text(result['claim'])}",
-        "\n".join(_verdict(verdict) for verdict in result["verdicts"]),
-        _numbers(entry),
-        *figures,
-        _text(result.get("notes", "")),
-        f"Preset {result['preset']}: {_text(config)}. Computed in {duration(result['seconds'])}. {_text(versions)}.",
-    ]
-    return "\n\n".join(part for part in parts if part)
+    versions = ", ".join(f"{name} {number}" for name, number in result.versions.items())
+    config = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in result.config.items())
+    return marks.joined(
+        [
+            marks.heading(2, entry.id),
+            paragraph(marks.bold(f"{result.title}."), " ", result.claim),
+            marks.bullets(_verdict(verdict) for verdict in result.verdicts),
+            _numbers(entry),
+            *[_figure(entry, name, place) for name in result.figures],
+            paragraph(result.notes),
+            paragraph(f"Preset {result.preset}: {config}. Computed in {duration(result.seconds)}. {versions}."),
+        ]
+    )
 
 
-def _verdict(verdict: dict[str, str]) -> str:
-    evidence = _text(verdict["evidence"]).rstrip(".")
-    return f"- **{verdict['outcome'].capitalize()}.** {_text(verdict['claim'])} Found: {evidence}."
+def _verdict(verdict: Verdict) -> Markdown:
+    outcome, evidence = marks.bold(f"{verdict.outcome.capitalize()}."), verdict.evidence.strip().rstrip(".")
+    return inline(outcome, f" {verdict.claim} Found: {evidence}.")
 
 
-def _numbers(entry: Entry) -> str:
-    table, seeds = entry.table(), entry.result["config"]["seeds"]
+def _numbers(entry: Entry) -> Markdown:
+    table, seeds = entry.table(), entry.result.seeds
     if not table.rows:
-        return ""
-    head = [table.corner, *(_text(name) for name in table.columns)]
-    body = _table(head, [[_text(name), *map(_cell, cells)] for name, cells in table.rows])
+        return inline()
+    body = marks.table([table.corner, *table.columns], [[name, *map(_cell, cells)] for name, cells in table.rows])
     words = f"Mean and standard error over {seeds} seeds" if seeds > 1 else "One seed"
-    words += "; in brackets the paper's numbers." if entry.result["paper"] else "."
+    words += "; in brackets the paper's numbers." if entry.result.paper else "."
     if len(table.rows) > LONGEST:
-        return f"<details><summary>{len(table.rows)} metrics. {words}</summary>\n\n{body}\n\n</details>"
-    return f"{body}\n\n{words}"
+        return marks.folded(f"{len(table.rows)} metrics. {words}", body)
+    return marks.joined([body, paragraph(words)])
 
 
 def _cell(cell: Cell) -> str:
     return f"{cell.ours} ({cell.paper})".strip() if cell.paper else cell.ours
 
 
-def _figure(entry: Entry, name: str, place: Path) -> str:
-    path = os.path.relpath(entry.figure(name, ("png", "svg")), place)
-    return f"![{_text(entry.result['title'])}: {name}]({_link(path)})"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _text(text: str) -> str:
-    """Return text on one line, with the special characters of Markdown escaped."""
-    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(text.split()))
-
-
-def _link(path: str) -> str:
-    return path.replace(os.sep, "/").replace(" ", "%20")
+def _figure(entry: Entry, name: str, place: Path) -> Markdown:
+    path = os.path.relpath(entry.figure(name, ("png", "svg")).path, place)
+    return marks.image(f"{entry.result.title}: {name}", path)
