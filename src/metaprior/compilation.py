@@ -17,7 +17,6 @@ it with a segmentation fault. `drop_programs_when_many` drops the programs well 
 
 import contextlib
 import functools
-import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
