@@ -11,7 +11,7 @@ LARGEST, LEAST_SPREAD = 1e100, 1e-100
 #: The distance from the data, in standard deviations, beyond which all of them are one point to float64.
 FARTHEST = 1e16
 #: What rounding can make of a constant, and differences from which on numbers are summed as they are, relative to size.
-ROUNDING, NEARLY_EQUAL = 16 * float(np.finfo(np.float64).eps), 1e-3
+ROUNDING, NEARLY_EQUAL = 4 * float(np.finfo(np.float64).eps), 1e-3
 
 
 def is_whole(value: object) -> TypeGuard[int]:
