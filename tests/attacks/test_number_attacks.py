@@ -1,4 +1,4 @@
-"""Hostile numbers: huge, tiny, nearly equal, far away. Answers are finite and scale with the data, or an error says why.
+"""Huge, tiny, nearly equal or far numbers: answers are finite and scale with the data, or an error says why.
 
 What is refused is refused before anything is trained, so it is tried with every estimator.
 """
