@@ -16,6 +16,7 @@ import metaprior
 from chosen import EPS, POSITIVE, bases, composed, few, made, numbers, on_one_column, recipe
 from metaprior import MetaGPRegressor, Projection
 from metaprior.estimators.fit import prepare_fit, store_fit
+from metaprior.inference import Fit
 from metaprior.kernels import RBF, Kernel
 from metaprior.likelihoods import Bernoulli, Categorical, Gaussian, Likelihood, Poisson, StudentT
 from metaprior.predictive import Predictive
@@ -53,6 +54,9 @@ class GivenDraws(FunctionDraws):
 
     def coherent(self):
         return self
+
+    def num_outputs(self):
+        return self.f.shape[-1]
 
 
 def predictive(f: np.ndarray, likelihood: Likelihood, offset: float = 0.0, scale: float = 1.0) -> Predictive:
@@ -223,7 +227,9 @@ def test_what_is_loaded_is_what_was_saved_for_any_configuration(configuration):
     """With the model as training would start from it: nothing is compiled for a configuration of its own."""
     model = MetaGPRegressor(**{name: made(value) for name, value in configuration.items()})
     prepared = prepare_fit(model, X, Y)
-    store_fit(model, prepared, {"model_": prepared.method.initial_model(prepared.problem, prepared.seed)})
+    job = prepared.method.job(prepared.problem, prepared.seed)
+    untrained = prepared.method.with_rows(Fit(job.model, {"elbo": np.zeros(1)}, 1, 0, 0.0, converged=False), job.data)
+    store_fit(model, prepared, prepared.method.attributes(untrained, prepared.problem, prepared.seed))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.metaprior"
         model.save(path)
