@@ -212,7 +212,7 @@ def _silent_jitter(draw: FullDraw, z_in: jax.Array, z_out: jax.Array, eps: jax.A
     found = [
         _jitter_of(root, k(p, p))
         for root, k, p in zip(
-            (draw.root_in, draw.root_out), (sparse_gp.kernel_in, sparse_gp.kernel_out), points, strict=True
+            (draw.side_in.root, draw.side_out.root), (sparse_gp.kernel_in, sparse_gp.kernel_out), points, strict=True
         )
     ]
     if kernel is not None:
