@@ -64,7 +64,7 @@ def is_below(name: str, module: str) -> bool:
 
 
 def offences(source: str, allowed: Sequence[str] = ()) -> list[str]:
-    """Return what a module does that none may do, but for imports that are allowed."""
+    """Return what a module does that none may do, but for imports and names that are allowed."""
     tree = ast.parse(source)
     forbidden = [module for module in FORBIDDEN if module not in allowed]
     found = [name for name in imports_of(tree) for module in forbidden if is_below(name, module)]
@@ -77,4 +77,4 @@ def offences(source: str, allowed: Sequence[str] = ()) -> list[str]:
         if name.endswith(("joblib.load", "torch.load", "yaml.load", "tempfile.mktemp")):
             found.append(f"{name}()")
     texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
-    return found + [text for text in texts if text.startswith("http://")]
+    return found + [text for text in texts if text.startswith("http://") and text not in allowed]
