@@ -20,7 +20,7 @@ from metaprior.io.checkpoints import FILES, Checkpoint, CheckpointConfig
 X = np.random.default_rng(0).uniform(-1, 1, (20, 1))
 Y = np.sin(3 * X[:, 0])
 #: The numbers of damages that every run of the tests tries.
-FLIPS, CUTS = 2000, 500
+FLIPS, CUTS = 1000, 250
 
 
 def fitted(folder: Path | None) -> bytes:
@@ -118,7 +118,7 @@ def test_both_checkpoints_of_a_killed_run_are_there(run):
 
 
 def test_a_damaged_checkpoint_is_never_used(run):
-    """2,500 damages of the newer one: the older is read, but where a bit of no meaning was flipped."""
+    """1,250 damages of the newer one: the older is read, but where a bit of no meaning was flipped."""
     whole = run.newest.read_bytes()
     found = []
     for content in damages(whole):
@@ -132,7 +132,7 @@ def test_a_damaged_checkpoint_is_never_used(run):
 
 
 def test_without_another_checkpoint_a_damaged_one_is_refused(run):
-    """The same 2,500 damages."""
+    """The same 1,250 damages."""
     (run.folder / FILES[0]).unlink()
     whole = run.newest.read_bytes()
     for content in damages(whole):
@@ -140,6 +140,7 @@ def test_without_another_checkpoint_a_damaged_one_is_refused(run):
         assert loaded(run) in (1, None)
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_any_byte_is_never_used(run):
     whole, rng, found = run.newest.read_bytes(), random.Random(1), set()
     for byte in range(len(whole)):
