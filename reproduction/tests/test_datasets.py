@@ -13,6 +13,7 @@ import zlib
 import numpy as np
 import pytest
 
+from metaprior.estimators.period import starting_periods
 from metaprior_reproduction import datasets
 from metaprior_reproduction.datasets import DataError, handwriting, images, time_series
 
@@ -262,6 +263,37 @@ def test_series_run_from_their_first_to_their_last_value_in_order(name):
     assert (np.diff(data.X[:, 0]) > 0).all()
     assert np.isfinite(data.y).all()
     assert data.columns == (("year",) if first > 1000 else ("day",))
+
+
+#: What is known of their periods, in their own units: the year, the day, and the sunspots' cycle of 9 to 12 years.
+PERIODS = {
+    "co2": (0.99, 1.01),
+    "co2-weekly": (0.99, 1.01),
+    "airline": (0.99, 1.01),
+    "sunspots": (10.5, 11.5),
+    "sunspots-monthly": (10.5, 11.5),
+    "min-temperatures": (0.99, 1.01),
+    "max-temperatures": (0.99, 1.01),
+    "elnino": (0.99, 1.01),
+    "electrical-equipment": (0.99, 1.01),
+    "electricity-victoria": (0.99, 1.01),
+    "electricity-france": (0.99, 1.01),
+    "yosemite": (0.99, 1.01),
+}
+
+
+@needs_files
+@pytest.mark.parametrize("name", PERIODS)
+def test_the_known_period_of_a_series_is_the_one_that_a_periodic_kernel_starts_from(name):
+    data, (low, high) = datasets.series(name), PERIODS[name]
+    assert low < starting_periods(data.X, data.y[:, None])[0] < high
+
+
+@needs_files
+def test_the_week_is_the_second_period_of_electricity():
+    for name in ("electricity-victoria", "electricity-france"):
+        data = datasets.series(name)
+        assert starting_periods(data.X, data.y[:, None], 1)[0] == pytest.approx(7, rel=0.01)
 
 
 @needs_files

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from metaprior.estimators.period import starting_periods
+from metaprior.estimators.period import periods_of, starting_periods
 
 SEEDS = range(5)
 
@@ -98,3 +98,68 @@ def test_repeated_rows_do_not_matter():
     y = wave(x, 0.5, 0)
     twice = starting_periods(np.tile(x[:, None], (2, 1)), np.tile(y, (2, 1)))
     np.testing.assert_allclose(twice, starting_periods(x[:, None], y), rtol=1e-6)
+
+
+TRENDS = {
+    "flat": lambda t: 0 * t,
+    "quadratic": lambda t: 100 * t**2,
+    "exponential": lambda t: np.exp(6 * t),
+    "falling and rising": lambda t: 50 * np.cos(4 * t),
+}
+
+
+@pytest.mark.parametrize("trend", TRENDS.values(), ids=TRENDS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_curved_trend_is_no_period(trend, seed):
+    x = np.arange(400.0)
+    y = wave(x, 17.3, seed, noise=0.3) + trend(x / 400)[:, None]
+    np.testing.assert_allclose(starting_periods(x[:, None], y), [17.3], rtol=0.01)
+
+
+@pytest.mark.parametrize("trend", TRENDS.values(), ids=TRENDS)
+@pytest.mark.parametrize("width", [1.5, 4.0, 11.0])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_period_of_a_train_of_pulses_is_neither_a_half_nor_a_multiple(seed, width, trend):
+    x, rng = np.arange(400.0), np.random.default_rng(seed)
+    y = 3.0 * (x % 23 < width) + trend(x / 400) + 0.2 * rng.standard_normal(400)
+    np.testing.assert_allclose(starting_periods(x[:, None], y[:, None]), [23.0], rtol=0.01)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_gaps_and_missing_rows_do_not_hide_a_period(seed):
+    rng = np.random.default_rng(seed)
+    x = np.arange(400.0)
+    y = wave(x, 17.3, seed, noise=0.3) + 100 * (x[:, None] / 400) ** 2
+    for keep in ((x < 100) | (x > 250), rng.uniform(size=400) < 0.3):
+        np.testing.assert_allclose(starting_periods(x[keep, None], y[keep]), [17.3], rtol=0.01)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_week_is_found_in_days_on_which_something_happens(seed):
+    x, rng = np.arange(730.0), np.random.default_rng(seed)
+    y = 10 + 0.02 * x + 2 * np.isin(x % 7, [5, 6]) + 0.5 * rng.standard_normal(730)
+    np.testing.assert_allclose(starting_periods(x[:, None], y[:, None]), [7.0], rtol=0.01)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_two_periods_are_both_found(seed):
+    x = np.arange(0.0, 60.0, 1 / 12)
+    y = wave(x, 1.0, seed) + 0.5 * wave(x, 6.9, seed + 1)
+    found = periods_of(x, y).period[:2]
+    np.testing.assert_allclose(found, [1.0, 6.9], rtol=0.01)
+
+
+def test_a_slow_wander_does_not_turn_a_period_into_its_multiple():
+    x, rng = np.arange(0.0, 120.0, 0.05), np.random.default_rng(0)
+    wander = np.zeros(len(x))
+    for step in range(1, len(x)):
+        wander[step] = 0.99 * wander[step - 1] + 0.14 * rng.standard_normal()
+    y = np.sin(2 * np.pi * x) + 0.5 * np.sin(4 * np.pi * x + 1) + wander
+    np.testing.assert_allclose(starting_periods(x[:, None], y[:, None]), [1.0], rtol=0.01)
+
+
+def test_fewer_than_three_turns_count_where_nothing_else_stands_out():
+    x = irregular(0)
+    found = periods_of(x, wave(x, 4 / 2.4, 0))
+    np.testing.assert_allclose(found.period[0], 4 / 2.4, rtol=0.02)
+    assert found.gain[0] > 100
