@@ -10,6 +10,7 @@ import optax
 from metaprior.estimators.base import Classifier, Regressor
 from metaprior.estimators.config import NetworkConfig, TrainingConfig
 from metaprior.estimators.documented import documented_like
+from metaprior.estimators.kernel_search import kernel_search_of
 from metaprior.estimators.metagp_config import MetaGPConfig
 from metaprior.estimators.metagp_method import MetaGPMethod
 from metaprior.estimators.renamed import accepts_old_names
@@ -168,7 +169,7 @@ class MetaGPRegressor(Regressor):
     activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     latent_dim: int = 2
-    input_kernel: Kernel | str | None = None
+    input_kernel: Kernel | str | None = "auto"
     weight_kernel: Kernel | str | tuple[Any, ...] | None = None
     weight_gp: str = "auto"
     local_layers: Sequence[int] | None = None
@@ -206,6 +207,8 @@ class MetaGPRegressor(Regressor):
     def _method(self) -> MetaGPMethod:
         return MetaGPMethod(MetaGPConfig.of(self), NetworkConfig.of(self), TrainingConfig.of(self), self.likelihood)
 
+    kernel_search_ = property(kernel_search_of)
+
 
 @accepts_old_names
 @documented_like(MetaGPRegressor)
@@ -236,7 +239,7 @@ class MetaGPClassifier(Classifier):
     activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     latent_dim: int = 2
-    input_kernel: Kernel | str | None = None
+    input_kernel: Kernel | str | None = "auto"
     weight_kernel: Kernel | str | tuple[Any, ...] | None = None
     weight_gp: str = "auto"
     local_layers: Sequence[int] | None = None
@@ -270,3 +273,5 @@ class MetaGPClassifier(Classifier):
 
     def _method(self) -> MetaGPMethod:
         return MetaGPMethod(MetaGPConfig.of(self), NetworkConfig.of(self), TrainingConfig.of(self), None)
+
+    kernel_search_ = property(kernel_search_of)
