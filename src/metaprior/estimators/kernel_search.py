@@ -98,7 +98,9 @@ def search(
         if candidate.is_global:
             outcomes.append(Outcome.of(candidate, [train(own, shared_steps + own_steps, name)]))
         else:
-            outcomes.append(Outcome.of(candidate, [shared, train(_after(shared.model, own, candidate), own_steps, name)]))
+            outcomes.append(
+                Outcome.of(candidate, [shared, train(_after(shared.model, own, candidate), own_steps, name)])
+            )
     close = going_on([outcome.bound for outcome in outcomes])
     for place in close if len(close) > 1 else []:
         candidate, fit, _ = outcomes[place]
@@ -162,6 +164,16 @@ def _hypers_alone(model: Model, bare: Model, candidate: Candidate) -> HyperPoste
     before = [model.hypers.places.index(places[place]) for place in own.places]
     log_stds = tuple(model.hypers.log_stds[place] for place in before)
     return HyperPosterior(log_stds, Fixed(tuple(model.hypers.centres.value[place] for place in before)), own.places)
+
+
+def check_table(columns: Any) -> None:
+    """Raise an error unless a restored table is one that a search leaves."""
+    names = ("kernel", "bound", "behind", "steps", "taken")
+    is_table = isinstance(columns, dict) and set(columns) == set(names)
+    kinds = [getattr(columns[name], "dtype", np.dtype(bool)).kind for name in names] if is_table else []
+    fits = kinds == ["O", "f", "f", "i", "f"] and len({columns[name].shape for name in names}) == 1
+    if not fits or columns["taken"].ndim != 1 or np.sum(columns["taken"] > 0) != 1:
+        raise ValueError(f"_kernel_search: expected the columns {names} with one candidate that was taken")
 
 
 def kernel_search_of(estimator: Any) -> Any:

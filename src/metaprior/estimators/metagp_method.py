@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from metaprior.estimators.config import NetworkConfig, TrainingConfig, is_auto
 from metaprior.estimators.candidates import candidates_for
+from metaprior.estimators.config import NetworkConfig, TrainingConfig, is_auto
 from metaprior.estimators.data_kernel import Standardised
-from metaprior.estimators.kernel_search import Search, search, search_phase, with_candidate
+from metaprior.estimators.kernel_search import Search, check_table, search, search_phase, with_candidate
 from metaprior.estimators.many import train_together
 from metaprior.estimators.metagp_config import MetaGPConfig
 from metaprior.estimators.metagp_prior import initial_weights, warn_of_far_codes
@@ -23,6 +23,7 @@ from metaprior.estimators.phases import (
     fine_phase,
 )
 from metaprior.estimators.regime import ROWS_JITTER, chosen_regime, initial_output
+from metaprior.estimators.targets import Targets
 from metaprior.hypers import HyperPosterior, HyperPosteriorOfChosen
 from metaprior.inference import ALL_AT_ONCE, Batch, Data, Fit, Recipe, Settling, StepConfig
 from metaprior.io.checkpoints import CheckpointConfig
@@ -301,6 +302,13 @@ class MetaGPMethod(TrainedMethod):
             return fit
         output = fit.model.output.with_rows(Batch(data.x, data.y, data.weight))
         return fit._replace(model=dataclasses.replace(fit.model, output=output))
+
+    def check_fitted(self, fitted: Any, num_features: int, targets: Targets) -> None:
+        """Raise an error unless a restored estimator can predict, and tells of its kernel what a fit does."""
+        super().check_fitted(fitted, num_features, targets)
+        columns = vars(fitted).get("_kernel_search")
+        if columns is not None:
+            check_table(columns)
 
     # --- prediction ------------------------------------------------------------------
 
