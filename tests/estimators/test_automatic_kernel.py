@@ -79,11 +79,21 @@ def test_the_period_of_days_is_among_the_candidates_and_wide_data_have_none(of_d
 
 
 def test_another_kernel_has_to_be_above_the_rbf_by_the_margin():
-    assert taken_place([(0, -10.0), (2, -8.5)]) == 0
-    assert taken_place([(0, -10.0), (2, -7.0), (3, -6.0)]) == 2
-    assert taken_place([(0, -10.0), (2, -9.0), (3, -6.0)]) == 3
-    assert going_on([-10.0, -50.0, -9.0, -8.0, -7.0]) == [2, 3, 4]
-    assert going_on([-10.0, -50.0, -90.0]) == [0]
+    steps = np.ones(25)
+    assert taken_place([-10.0 * steps, -8.5 * steps]) == 0
+    assert taken_place([-10.0 * steps, -7.0 * steps, -6.0 * steps]) == 1
+    assert taken_place([-10.0 * steps, -9.0 * steps, -6.0 * steps]) == 2
+
+
+def test_a_difference_that_the_draws_of_the_steps_may_have_made_does_not_count():
+    noise = np.random.default_rng(0).standard_normal(25)
+    assert taken_place([np.full(25, -10.0), -5.0 + 100 * (noise - noise.mean())]) == 0
+    assert taken_place([-10.0 + 100 * noise, -5.0 + 100 * noise]) == 1
+
+
+def test_candidates_far_behind_do_not_go_on():
+    assert going_on(np.outer([-10.0, -50.0, -9.0, -8.0, -7.0], np.ones(25))) == [2, 3, 4]
+    assert going_on(np.outer([-10.0, -50.0, -90.0], np.ones(25))) == [0]
 
 
 def test_a_fit_tells_what_it_took_and_by_how_many_nats(fitted):

@@ -6,9 +6,10 @@ model, whose layers below have to say everything, begins anew. All of them see t
 same regime, so that differences of their bounds are far less noisy than the bounds. Those that are close to the highest
 go on once more. The fit then continues from where the taken one has come to.
 
-Hyper-parameters that are point estimates cost nothing in the bound, so a richer kernel is a little too high. Another
-candidate is taken only where it is more than `MARGIN` nats above the RBF, and of those above, the first within
-`MARGIN` nats of the highest.
+Hyper-parameters that are point estimates cost nothing in the bound, so a richer kernel is a little too high. So the
+first candidate is taken that the highest is not clearly above: by more than `MARGIN` nats, and by more than twice the
+standard error of the difference over the steps that count, which is large where a step sees few of the rows. The RBF is
+the first of all. With equal bounds it is the safer choice: far from the data it returns to the prior.
 """
 
 import dataclasses
@@ -41,11 +42,11 @@ class Outcome(NamedTuple):
 
     candidate: Candidate
     fit: Fit
-    bound: float
+    bounds: np.ndarray
 
     @classmethod
     def of(cls, candidate: Candidate, fits: Sequence[Fit]) -> "Outcome":
-        """Return the candidate with the mean of its bound over the last steps.
+        """Return the candidate with its bounds at the last steps.
 
         The prior of the scale of a local layer is no part of the global model (see `MetaGP.kl`).
         """
@@ -53,7 +54,12 @@ class Outcome(NamedTuple):
         bounds = fit.history["elbo"]
         if candidate.is_global and "kl_scale" in fit.history:
             bounds = bounds + fit.history["kl_scale"]
-        return cls(candidate, fit, float(np.mean(bounds[-WINDOW:])))
+        return cls(candidate, fit, np.asarray(bounds[-min(WINDOW, fits[-1].num_steps) :], np.float64))
+
+    @property
+    def bound(self) -> float:
+        """The mean of the bounds."""
+        return float(np.mean(self.bounds))
 
 
 class Search(NamedTuple):
@@ -96,29 +102,35 @@ def search(
     for number, candidate in enumerate(candidates):
         own, name = start(candidate.joint), f"candidate{number}"
         if candidate.is_global:
-            outcomes.append(Outcome.of(candidate, [train(own, shared_steps + own_steps, name)]))
+            before = train(own, shared_steps, f"{name}-before")
+            fits = [before, train(before.model, own_steps, name)]
         else:
-            outcomes.append(
-                Outcome.of(candidate, [shared, train(_after(shared.model, own, candidate), own_steps, name)])
-            )
-    close = going_on([outcome.bound for outcome in outcomes])
+            fits = [shared, train(_after(shared.model, own, candidate), own_steps, name)]
+        outcomes.append(Outcome.of(candidate, fits))
+    close = going_on([outcome.bounds for outcome in outcomes])
     for place in close if len(close) > 1 else []:
-        candidate, fit, _ = outcomes[place]
+        candidate, fit = outcomes[place].candidate, outcomes[place].fit
         longer = train(fit.model, own_steps, f"candidate{place}-further")
         outcomes[place] = Outcome.of(candidate, [fit, longer])
-    return Search(outcomes, outcomes[taken_place([(place, outcomes[place].bound) for place in close])])
+    return Search(outcomes, outcomes[close[taken_place([outcomes[place].bounds for place in close])]])
 
 
-def going_on(bounds: Sequence[float]) -> list[int]:
+def going_on(bounds: Sequence[np.ndarray]) -> list[int]:
     """Return the places of the candidates that are close to the highest bound, in their order; the RBF is the first."""
-    order = np.argsort(-np.asarray(bounds), kind="stable")[:FINALISTS]
-    return sorted(int(place) for place in order if bounds[place] > max(bounds) - CLOSE)
+    order = np.argsort([-np.mean(own) for own in bounds], kind="stable")[:FINALISTS]
+    return sorted(int(place) for place in order if not _is_above(bounds[order[0]], bounds[place], CLOSE))
 
 
-def taken_place(bounds: Sequence[tuple[int, float]]) -> int:
-    """Return the place of the first of some candidates that is within the margin of the highest bound."""
-    highest = max(bound for _, bound in bounds)
-    return next(place for place, bound in bounds if bound >= highest - MARGIN)
+def taken_place(bounds: Sequence[np.ndarray]) -> int:
+    """Return the place of the first of some candidates that the highest is not clearly above, by bounds at steps."""
+    highest = max(bounds, key=np.mean)
+    return next(place for place, own in enumerate(bounds) if not _is_above(highest, own, MARGIN))
+
+
+def _is_above(bounds: np.ndarray, others: np.ndarray, nats: float) -> bool:
+    """Return whether bounds are above others by more than so many nats and two standard errors of the difference."""
+    gap = bounds - others
+    return bool(np.mean(gap) > max(nats, 2 * np.std(gap) / np.sqrt(len(gap))))
 
 
 def _after(trained: Model, start: Model, candidate: Candidate) -> Model:

@@ -189,7 +189,7 @@ class MetaGPMethod(TrainedMethod):
             return self.with_kernel(None if kernel is None else Standardised(kernel)).start(problem, seed)
         found = self._search(problem, seed, checkpoint)
         told = {"_kernel_search": found.table()}
-        candidate, fit, _ = found.taken
+        candidate, fit = found.taken.candidate, found.taken.fit
         if candidate.is_global:
             method = self.with_kernel(None)
             return Start(method, method.job(problem, seed), found=told, kind=str(candidate.kind))
