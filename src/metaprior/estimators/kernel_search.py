@@ -35,6 +35,8 @@ SHARED_STEPS, OWN_STEPS = 200, 50
 WINDOW, RISES = 25, 0.2
 #: Candidates within so many nats of the highest bound are close; so many of them go on once more.
 CLOSE, FINALISTS = 10.0, 3
+#: What is told of the candidates.
+COLUMNS = ("kernel", "bound", "behind", "steps", "taken")
 #: Nats by which another candidate has to be above the RBF.
 MARGIN = 2.0
 
@@ -182,7 +184,7 @@ def _hypers_alone(model: Model, bare: Model, candidate: Candidate) -> HyperPoste
 
 def check_table(columns: Any) -> None:
     """Raise an error unless a restored table is one that a search leaves."""
-    names = ("kernel", "bound", "behind", "steps", "taken")
+    names = COLUMNS
     is_table = isinstance(columns, dict) and set(columns) == set(names)
     kinds = [getattr(columns[name], "dtype", np.dtype(bool)).kind for name in names] if is_table else []
     fits = kinds == ["O", "f", "f", "i", "f"] and len({columns[name].shape for name in names}) == 1
@@ -201,7 +203,7 @@ def kernel_search_of(estimator: Any) -> Any:
             f"{type(estimator).__name__} has no kernel_search_: its input kernel was not chosen by a fit with "
             "input_kernel='auto'."
         )
-    columns = {**columns, "taken": columns["taken"] > 0}
+    columns = {**{name: columns[name] for name in COLUMNS}, "taken": columns["taken"] > 0}
     try:
         import pandas
     except ImportError:
