@@ -1,5 +1,4 @@
-"""What the prior of the outputs is made of, at the fitted values: how much of its variance over the rows comes from
-the input kernel, and how much from each hidden unit.
+"""The parts of the prior variance of the outputs at the fitted values: from the input kernel, from every hidden unit.
 
 With an integrated output layer the outputs are a Gaussian process given all that is below it. Its covariance at the
 rows is centred, as an offset of all rows says nothing of X: V = tr(C K C) / N, where C takes the mean over rows away.

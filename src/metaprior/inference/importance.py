@@ -1,4 +1,4 @@
-"""Importance weights of a variational posterior: log p(y, x) - log q(x) for draws x of what lies below the output layer.
+"""Importance weights of a variational posterior: log p(y, x) - log q(x) for draws x of what is below the output layer.
 
 With an integrated output layer x is all that is drawn: hyper-parameters, the latents z, the input projection V, the
 values u. log p(y | x) is the regime's inner term: the evidence itself for `exact`, a bound of it for the others. Every

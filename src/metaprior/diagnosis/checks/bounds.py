@@ -1,4 +1,4 @@
-"""Are hyper-parameters at their bounds, or is a period longer than the data?"""
+"""Hyper-parameters at their bounds, and periods that are longer than the data."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Are the predictive distributions right? The PIT of the targets is uniform; confidence in a class is its frequency.
+"""Whether predictive distributions are right: the PIT of targets is uniform, confidence in a class is its frequency.
 
 The distance from uniform is that of Kolmogorov and Smirnov. Its usual p-value takes the rows as independent. Held-out
 rows are not, where few rows were fitted: the function is uncertain, and rows next to each other share its error. So the

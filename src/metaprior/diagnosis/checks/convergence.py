@@ -1,4 +1,4 @@
-"""Has training ended because the bound was flat, or because its steps ran out?"""
+"""Whether training ended because the bound was flat, or because its steps ran out."""
 
 from typing import Any
 

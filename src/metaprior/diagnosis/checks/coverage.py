@@ -1,4 +1,4 @@
-"""Do intervals contain as many targets as they say? Each fraction comes with a binomial interval."""
+"""Whether intervals contain as many targets as they say. Each fraction comes with a binomial interval."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Are hidden units switched off? What each of them adds to the variance of the function in the prior."""
+"""Whether hidden units are switched off: what each of them adds to the variance of the function in the prior."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def hidden_units(subject: Subject) -> Finding | LeftOut:
     if not subject.estimator.hidden_layer_sizes:
         return LeftOut(NAME, "there is no hidden layer.")
     parts = prior_variance(subject.model, subject.seen_x_unit)
-    share = 1 - parts.bias_only / max(parts.total, np.finfo(np.float64).tiny)
+    share = max(0.0, 1 - parts.bias_only / max(parts.total, np.finfo(np.float64).tiny))
     largest = np.max(parts.each_unit)
     active = int(np.sum(parts.each_unit > LEAST_PART * largest)) if largest > 0 else 0
     numbers = {"share": share, "active": float(active), "total": float(len(parts.each_unit))}

@@ -1,4 +1,4 @@
-"""Is the input kernel switched off, so that the model is the global one?
+"""Whether the input kernel is switched off, so that the model is the global one.
 
 Two things switch it off: a lengthscale far beyond the spread of the data, and bias weights so small that hidden units
 carry the whole function and the kernel modulates nothing that matters.

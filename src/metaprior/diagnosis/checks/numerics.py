@@ -1,4 +1,4 @@
-"""Did training meet numbers that were not finite, or matrices that could not be factored?"""
+"""Whether training met numbers that were not finite, or matrices that could not be factored."""
 
 from metaprior.diagnosis.finding import Finding, LeftOut
 from metaprior.diagnosis.subject import Subject

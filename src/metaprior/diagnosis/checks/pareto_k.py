@@ -1,4 +1,4 @@
-"""Is the variational posterior near the posterior? k-hat of its importance weights (Yao, Vehtari, Simpson, Gelman 2018).
+"""Whether the variational posterior is near the posterior: k-hat of importance weights (Yao and others 2018).
 
 Draws are of all that lies below the integrated output layer. k-hat is about the joint posterior of all of these
 numbers, hundreds in a usual network, and is strict: predictions may be good where it is large.
@@ -45,8 +45,8 @@ def pareto_k(subject: Subject) -> Finding | LeftOut:
     if k < GOOD_K:
         return Finding(NAME, "ok", f"The variational posterior is near the posterior ({told}).", "", numbers)
     sentence = (
-        f"The variational posterior differs from the posterior ({told}; good: below {GOOD_K}); weighting its draws would "
-        f"raise the bound by {numbers['gap']:.2g} nats."
+        f"The variational posterior differs from the posterior ({told}; good: below {GOOD_K}); weighting its draws "
+        f"would raise the bound by {numbers['gap']:.2g} nats."
     )
     advice = (
         "Trust calibration and coverage on held-out rows more than the width of the posterior. uncertain_hypers=True, "

@@ -1,4 +1,4 @@
-"""Is there structure left? Errors of rows next to each other should have nothing in common.
+"""Whether structure is left: errors of rows next to each other should have nothing in common.
 
 Each target's PIT is turned into a normal score, and the mean product of the scores of neighbours (Moran's statistic) is
 compared with what chance gives: for training rows by shuffling the scores, for held-out rows by targets that the model

@@ -1,4 +1,4 @@
-"""Is the noise all of it? The part of the variance of the targets that the function explains."""
+"""Whether the noise is all of it: the part of the variance of the targets that the function explains."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Are the predictions better than a constant? Log densities, row by row, against those of a constant predictor."""
+"""Whether the predictions are better than a constant: log densities, row by row, against those of a constant predictor."""
 
 import numpy as np
 from scipy.special import gammaln, xlogy
