@@ -44,7 +44,7 @@ def log_weight(model: Model, normals: StandardNormals, batch: Batch) -> Float[Ar
         total = total - model.weights.kl().get("kl_scale", jnp.zeros(()))
     else:
         total = total + model.hypers.log_ratio(dataclasses.replace(model, hypers=None), normals.weights)
-    return total + _log_ratio(drawn.weights, draw, own)
+    return total + log_ratio(drawn.weights, draw, own)
 
 
 def log_density_of_normals(model: Model, normals: StandardNormals, batch: Batch) -> Float[Array, ""]:
@@ -53,12 +53,12 @@ def log_density_of_normals(model: Model, normals: StandardNormals, batch: Batch)
     return log_weight(model, normals, batch) - 0.5 * sum((jnp.sum(part**2) for part in parts), jnp.zeros(()))
 
 
-def _log_ratio(weights: WeightModel, draw: WeightDraw, normals: StandardNormals) -> Float[Array, ""]:
+def log_ratio(weights: WeightModel, draw: WeightDraw, normals: StandardNormals) -> Float[Array, ""]:
     """Return log p - log q of what a weight model draws below the output layer."""
     if isinstance(weights, Mixed):
         assert isinstance(draw, MixedDraw)
         parts = zip(weights.parts, draw.draws, shares_of(weights, normals), strict=True)
-        return sum((_log_ratio(*part) for part in parts), jnp.zeros(()))
+        return sum((log_ratio(*part) for part in parts), jnp.zeros(()))
     if isinstance(weights, MeanField):
         return _of_mean_field(weights, normals.weights)
     if isinstance(weights, MetaGP):
