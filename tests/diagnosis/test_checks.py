@@ -201,9 +201,9 @@ def test_the_distance_from_uniform_is_that_of_scipy():
 
 def test_uniform_values_are_seldom_called_otherwise_and_narrow_ones_always():
     rng = np.random.default_rng(6)
-    null = [uniform_test(rng.uniform(size=80), rng.uniform(size=(200, 80))).p < 0.05 for _ in range(200)]
+    null = [uniform_test(rng.uniform(size=80), rng.uniform(size=(200, 80, 1))).p < 0.05 for _ in range(200)]
     assert np.mean(null) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
-    test = uniform_test(rng.beta(0.3, 0.3, 80), rng.uniform(size=(200, 80)))
+    test = uniform_test(rng.beta(0.3, 0.3, 80), rng.uniform(size=(200, 80, 1)))
     assert test.p < 0.01
     assert test.spread > 1
 
@@ -211,7 +211,7 @@ def test_uniform_values_are_seldom_called_otherwise_and_narrow_ones_always():
 def test_rows_that_share_their_errors_are_less_surprising():
     """All rows have one error: half of such data have no row on one side, and the model says so itself."""
     pit = np.full(50, 0.95)
-    shared = np.repeat(np.random.default_rng(7).uniform(size=(200, 1)), 50, axis=1)
+    shared = np.repeat(np.random.default_rng(7).uniform(size=(200, 1, 1)), 50, axis=1)
     assert uniform_test(pit, None).p < 1e-9
     assert uniform_test(pit, shared).p > 0.02
 

@@ -21,7 +21,7 @@ from metaprior.output_layer import FunctionGP
 from metaprior.output_layer.base import Batch
 from metaprior.random import StandardNormals, take
 from metaprior.types import Leaf
-from metaprior.weight_gp import Anchored
+from metaprior.weight_gp import Anchored, Posterior
 from metaprior.weights import MeanField, MetaGP, Mixed, WeightDraw, WeightModel
 from metaprior.weights.metagp import MetaGPDraw
 from metaprior.weights.mixed import MixedDraw, shares_of
@@ -93,6 +93,7 @@ def _of_values(model: MetaGP, draw: MetaGPDraw, g: int, normals: Float[Array, " 
     assert isinstance(sparse_gp, Anchored)
     assert own is not None
     posterior = model.prepared().roots[g]
+    assert isinstance(posterior, Posterior)
     log_q = -0.5 * jnp.sum(normals[: sparse_gp.n_inducing] ** 2) - posterior.log_determinant
     if own.inverse_root is not None:
         logs = jnp.sum(jnp.log(jnp.diagonal(own.inverse_root)))

@@ -6,8 +6,8 @@ from metaprior.diagnosis.finding import Finding, LeftOut
 from metaprior.diagnosis.subject import Subject, columns
 
 NAME = "signal"
-#: The explained part of the variance below which a function is as good as none, and that below which it is, if it varies
-#: less over the rows than it is uncertain at one of them.
+#: The explained part of the variance below which a function is as good as none, and that below which it is so if it
+#: varies less over the rows than it is uncertain at one of them.
 LEAST_SHARE, LITTLE_SHARE = 0.03, 0.2
 
 
