@@ -8,8 +8,10 @@ from metaprior.estimators.fit import PreparedFit, prepare_fit, store_fit
 from metaprior.estimators.many import train_together
 from metaprior.estimators.method import Start, TrainedMethod
 from metaprior.inference import Fit
+from metaprior.user_warnings import one_fit
 
 
+@one_fit()
 def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, Any]]) -> None:
     """Fit estimators that differ in their seed and their data only, all at once.
 
