@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from metaprior import MetaGPRegressor, baselines, kernels
 from metaprior.estimators import fit_together
-from metaprior.estimators.period import starting_periods
+from metaprior.periods import starting_periods
 from metaprior.inference import ConvergenceTrouble, Recipe, StepConfig, make_data, steps, train, train_many
 from metaprior.inference.data import padded
 from metaprior.inference.programs import LARGEST_GROUP, groups_of

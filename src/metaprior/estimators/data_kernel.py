@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from metaprior.estimators.period import starting_periods
+from metaprior.periods import starting_periods
 from metaprior.kernels import Kernel
 from metaprior.kernels.stationary import Stationary
 
