@@ -4,16 +4,27 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import ive
 
 from metaprior.kernels.base import Kernel
 from metaprior.kernels.compose import Sum
+from metaprior.kernels.composition.bases import Rows
 from metaprior.kernels.composition.evidence import COMMON, Evidence, Fitted
-from metaprior.kernels.composition.expression import Composition, Term, evaluated_term, kernel_of_term
+from metaprior.kernels.composition.expression import (
+    Composition,
+    Term,
+    assembled,
+    evaluated_term,
+    factors,
+    kernel_of_term,
+)
 from metaprior.kernels.composition.sentences import Columns, Effect, sentence_of
 from metaprior.kernels.constant import Constant
 
 #: The variance of the constant, in variances of the target, below which the kernel has none.
 LEAST_CONSTANT = 1e-3
+#: The share of the variance from which on a component is named.
+LEAST_SHARE = 1e-3
 
 
 class Tried(NamedTuple):
@@ -38,18 +49,18 @@ class Component:
     ----------
     composition : str
         Its base kernels, such as "periodic * rbf".
-    kernel : Kernel
-        Its kernel, in the units of the data; its scale is in variances of the target.
     share : float
         The variance of its posterior mean at the rows, as a share of the variance of the target.
     sentence : str
         What it is, in words.
+    mean : ndarray of shape (num_rows, n_outputs)
+        Its posterior mean at the rows of the result, in the units of the target.
     """
 
     composition: str
-    kernel: Kernel
     share: float
     sentence: str
+    mean: np.ndarray = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,13 +75,16 @@ class FoundKernel:
     composition : str
         Its base kernels as a formula.
     components : tuple of Component
-        The additive components, that with the largest share first.
+        The additive components, that with the largest share first. A product with a periodic kernel is two of them:
+        the period, and what the function is on average over it.
     noise : ndarray of shape (n_outputs,)
         The standard deviation of the noise, in the units of the target.
     log_evidence, score : float
         The log evidence of the standardised targets, and the same less the price of the hyper-parameters, in nats.
-    num_rows, num_all_rows : int
-        The rows whose evidence was computed, and all.
+    rows : ndarray of shape (num_rows, n_features)
+        The inputs whose evidence was computed.
+    num_all_rows : int
+        The number of all rows.
     num_evaluations, seconds : int, float
         The cost.
     """
@@ -81,7 +95,7 @@ class FoundKernel:
     noise: np.ndarray
     log_evidence: float
     score: float
-    num_rows: int
+    rows: np.ndarray
     num_all_rows: int
     num_evaluations: int
     seconds: float
@@ -119,7 +133,8 @@ class FoundKernel:
 
     def __str__(self) -> str:
         """Show the sentences, and what they cost."""
-        rows = f"{self.num_rows}" + (f" of {self.num_all_rows}" if self.num_all_rows > self.num_rows else "")
+        used = len(self.rows)
+        rows = f"{used}" + (f" of {self.num_all_rows}" if self.num_all_rows > used else "")
         lines = [f"- {sentence}" for sentence in self.sentences] or ["- nothing but noise"]
         noise = ", ".join(f"{value:.3g}" for value in self.noise)
         return "\n".join(
@@ -174,8 +189,9 @@ def found_kernel(best: Fitted, tried: list[Tried], problem: Searched, seconds: f
     noise, constant = np.exp(theta[:COMMON])
     weights = evidence.weights(best)
     pairs = zip(composition.terms, composition.split(theta[COMMON:]), strict=True)
-    components = [_component(term, own, weights, problem) for term, own in pairs]
-    components.sort(key=lambda each: -each.share)
+    effects = [effect for term, own in pairs for effect in _effects(term, own, evidence.rows)]
+    components = sorted((_component(effect, weights, problem) for effect in effects), key=lambda each: -each.share)
+    components = [each for number, each in enumerate(components) if number == 0 or each.share > LEAST_SHARE]
     return FoundKernel(
         kernel=_kernel(composition, theta, float(constant), problem.scale),
         composition=composition.text(problem.names),
@@ -183,7 +199,7 @@ def found_kernel(best: Fitted, tried: list[Tried], problem: Searched, seconds: f
         noise=np.sqrt(noise) * problem.target_scale,
         log_evidence=best.log_evidence,
         score=best.score(len(evidence.y)),
-        num_rows=len(evidence.y),
+        rows=evidence.rows.x * problem.scale + problem.offset,
         num_all_rows=problem.num_all,
         num_evaluations=evidence.num_evaluations,
         seconds=seconds,
@@ -206,16 +222,41 @@ def _kernel(composition: Composition, theta: np.ndarray, constant: float, scale:
     return kernel
 
 
-def _component(term: Term, theta: np.ndarray, weights: np.ndarray, problem: Searched) -> Component:
+class _Effect(NamedTuple):
+    """A part of the function: the term that says what it is, with its hyper-parameters, and its covariance."""
+
+    term: Term
+    theta: np.ndarray
+    covariance: np.ndarray
+
+
+def _effects(term: Term, theta: np.ndarray, rows: Rows) -> list[_Effect]:
+    """Return a term as one effect or, if it has a period and something else, as the period and its average.
+
+    A periodic kernel is one of functions with mean 0 over the period plus the constant exp(-1 / l^2) I_0(1 / l^2). So
+    growth * periodic is a period that grows, and also a straight line.
+    """
+    whole = evaluated_term(term, rows, theta)[0]
+    product = factors(term, theta)
+    periods = [own for base, own in product if base.name == "periodic"]
+    if len(periods) != 1:
+        return [_Effect(term, theta, whole)]
+    average = float(ive(0, np.exp(-2 * periods[0][1])))
+    rest, rest_theta = assembled(
+        [(theta[:1] + np.log(average), [each for each in product if each[0].name != "periodic"])]
+    )
+    if not rest.terms[0]:
+        return [_Effect(term, theta, whole - average * np.exp(theta[0]))]
+    of_rest = evaluated_term(rest.terms[0], rows, rest_theta)[0]
+    return [_Effect(term, theta, whole - of_rest), _Effect(rest.terms[0], rest_theta, of_rest)]
+
+
+def _component(effect: _Effect, weights: np.ndarray, problem: Searched) -> Component:
     """Return a component with its share of the variance and its sentence."""
     rows = problem.evidence.rows
-    mean = evaluated_term(term, rows, theta)[0] @ weights  # E[component | y] = K_c C^-1 y
+    mean = effect.covariance @ weights  # E[component | y] = K_c C^-1 y
     share = float(np.mean(np.var(mean, axis=0) / np.maximum(np.var(problem.evidence.y, axis=0), 1e-300)))
     columns = Columns(problem.names, problem.units, rows.x * problem.scale + problem.offset)
-    effect = Effect(term, theta, problem.scale, mean * problem.target_scale, share)
-    return Component(
-        Composition((term,)).text(problem.names),
-        kernel_of_term(term, theta, problem.scale),
-        share,
-        sentence_of(effect, columns),
-    )
+    in_units = mean * problem.target_scale
+    said = sentence_of(Effect(effect.term, effect.theta, problem.scale, in_units, share), columns)
+    return Component(Composition((effect.term,)).text(problem.names), share, said, in_units)

@@ -26,7 +26,8 @@ BASES = ("linear", "rbf", "matern12", "periodic")
 LENGTHS, MOST_PERIODS = (0.15, 0.6, 2.0), 3
 #: Turns over the data of the periods that are tried in products.
 TURNS = tuple(0.5 * number for number in range(4, 25))
-#: Starts of a candidate, of either kind, that take the first steps, these steps, the candidates that run to their end, and its steps.
+#: Starts of a candidate, of either kind, that take the first steps; these steps; the candidates that run to their end,
+#: and its steps.
 STARTS, FIRST_STEPS, FINALISTS, LAST_STEPS = 3, 8, 6, 80
 #: Base kernels from which larger compositions are made, where there are many columns.
 MOST_BASES = 8
@@ -85,8 +86,8 @@ def search(
     >>> x = np.arange(150.0)
     >>> y = 0.01 * x + np.sin(2 * np.pi * x / 7) + 0.1 * np.random.default_rng(0).standard_normal(150)
     >>> found = kernels.search(x, y, depth=2, units="day")
-    >>> [component.composition for component in found.components]
-    ['periodic', 'linear']
+    >>> found.composition
+    'linear + periodic'
     """
     began = time.perf_counter()
     problem = _Problem.of(X, y, bases, names, units, max_rows, random_state)

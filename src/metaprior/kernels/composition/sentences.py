@@ -93,7 +93,7 @@ def _phrase(group: Sequence[tuple[Base, np.ndarray]], effect: Effect, columns: C
     elif stationary:
         phrase = _variation(stationary[0], length, column, columns)
     else:
-        return _polynomial(names.count("linear"), effect, column, columns)
+        return _polynomial(names.count("linear") + names.count("growth"), effect, column, columns)
     return phrase + (f", {_size(effect, column, columns)}" if {"linear", "growth"} & set(names) else "")
 
 
