@@ -133,6 +133,15 @@ LENGTHS = (np.log(0.01), np.log(8.0))
 ALPHAS, CIRCLES, WEIGHTS, PERIOD_MOVES = np.log((0.05, 20)), np.log((0.1, 5)), np.log((1e-3, 1e3)), 0.2
 
 
+#: The kernels that have nothing but lengthscales.
+_BY_LENGTH: dict[str, Callable[[float | list[float]], Kernel]] = {
+    "rbf": kernels.RBF,
+    "matern12": kernels.Matern12,
+    "matern32": kernels.Matern32,
+    "matern52": kernels.Matern52,
+}
+
+
 class Base(NamedTuple):
     """A base kernel on some columns."""
 
@@ -167,6 +176,5 @@ class Base(NamedTuple):
             return kernels.Periodic(float(value[0] * unit[0]), float(value[1]))
         if self.name == "rational_quadratic":
             return kernels.RationalQuadratic(float(value[0] * unit[0]), float(value[1]))
-        kind = {"rbf": kernels.RBF, "matern12": kernels.Matern12, "matern32": kernels.Matern32}
         lengths = [float(each) for each in value * unit]
-        return kind.get(self.name, kernels.Matern52)(lengths[0] if len(lengths) == 1 else lengths)
+        return _BY_LENGTH[self.name](lengths[0] if len(lengths) == 1 else lengths)

@@ -3,7 +3,7 @@
 Every expression of sums and products can be written so, and each term of it is one additive component of the function.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,7 +50,7 @@ class Composition:
     def evaluated(self, rows: Rows, theta: np.ndarray) -> Evaluated:
         """Return the matrix between the rows and how slopes are pulled back."""
         parts = [evaluated_term(term, rows, own) for term, own in zip(self.terms, self.split(theta), strict=True)]
-        return sum(k for k, _ in parts), lambda slope: np.concatenate([pull(slope) for _, pull in parts])
+        return np.sum([k for k, _ in parts], axis=0), lambda slope: np.concatenate([pull(slope) for _, pull in parts])
 
     def bounds(self, theta: np.ndarray) -> list[tuple[float, float]]:
         """Return the lowest and highest hyper-parameters of a run that starts at theta."""
@@ -94,6 +94,17 @@ class Composition:
                 if parts and (not rest or len(parts) == len(self.terms)):
                     found.append(assembled(parts))
         return found
+
+    def values(self, theta: np.ndarray) -> list[tuple[Base, np.ndarray]]:
+        """Return all base kernels with their hyper-parameters."""
+        return [factor for _, product in self._parts(theta) for factor in product]
+
+    def with_values(self, theta: np.ndarray, values: Mapping[Base, np.ndarray]) -> np.ndarray:
+        """Return theta with these hyper-parameters of base kernels; the others and the scales stay."""
+        parts = [
+            (scale, [(base, values.get(base, own)) for base, own in product]) for scale, product in self._parts(theta)
+        ]
+        return assembled(parts)[1]
 
     def _parts(self, theta: np.ndarray) -> list[Part]:
         """Return the terms with their scales and hyper-parameters."""

@@ -3,8 +3,9 @@
 All base kernels are tried alone, then all pairs of them (of many columns, of the best eight), then what the best few
 become with one more. A candidate's score is its log evidence less log(N) / 2 for every hyper-parameter (BIC).
 Every candidate starts from what its parent found and from several values of the new base kernel; a few steps tell which
-candidates are worth more, and only these run to their end. At last base kernels that are not needed are taken away
-again. The cost is some dozens of N^3 per candidate.
+candidates are worth more, on few of the rows, and only these run to their end on all. Then each of them starts once
+more from the base kernels of those that are ahead. At last base kernels that are not needed are taken away again. The
+cost is some dozens of N^3 per candidate.
 """
 
 import itertools
@@ -26,13 +27,15 @@ BASES = ("linear", "rbf", "matern12", "periodic")
 LENGTHS, MOST_PERIODS = (0.15, 0.6, 2.0), 3
 #: Turns over the data of the periods that are tried in products.
 TURNS = tuple(0.5 * number for number in range(4, 25))
-#: Starts of a candidate, of either kind, that take the first steps; these steps; the candidates that run to their end,
-#: and its steps.
-STARTS, FIRST_STEPS, FINALISTS, LAST_STEPS = 3, 8, 6, 80
+#: Starts of a candidate, of either kind, that take the first steps; these steps; those of the best; the candidates that
+#: run to their end on all rows; and the steps there.
+STARTS, FIRST_STEPS, MORE_STEPS, FINALISTS, LAST_STEPS = 4, 8, 30, 8, 60
+#: Rows on which all but the last steps are taken: the evidence of few rows is smoother, and cheap.
+FEW_ROWS = 90
 #: Base kernels from which larger compositions are made, where there are many columns.
 MOST_BASES = 8
 #: The scale of a new term and the noise of a fresh start, in variances of the target.
-NEW_SCALE, FRESH_NOISE = 0.3, 0.03
+NEW_SCALE, FRESH_NOISE = 0.3, 0.1
 #: The least variances of noise and constant that a candidate starts with, and the most fresh starts.
 LEAST_START, MOST_FRESH = 1e-3, 60
 
@@ -103,6 +106,8 @@ class _Problem(NamedTuple):
     """Standardised rows and targets, their units, and the base kernels."""
 
     evidence: Evidence
+    #: The same for few of these rows.
+    few: Evidence
     num_all: int
     names: tuple[str, ...]
     units: tuple[str, ...]
@@ -132,12 +137,14 @@ class _Problem(NamedTuple):
         scale = np.where(scale > 0, scale, 1.0)
         target_scale = np.maximum(targets.std(axis=0), 1e-300)
         standard, centred = (x - offset) / scale, (targets - targets.mean(axis=0)) / target_scale
-        keep = np.sort(np.random.default_rng(random_state).permutation(len(x))[:max_rows])
+        order = np.random.default_rng(random_state).permutation(len(x))
+        keep, few = np.sort(order[:max_rows]), np.sort(order[: min(FEW_ROWS, max_rows)])
         num_columns = x.shape[1]
         wanted = "periodic" in bases
         periods = tuple(_starting_periods(column, centred) if wanted else np.zeros(0) for column in standard.T)
         return cls(
             Evidence(standard[keep], centred[keep]),
+            Evidence(standard[few], centred[few]),
             len(x),
             _words("names", _names(X) if names is None else names, num_columns),
             _words("units", units, num_columns),
@@ -154,7 +161,7 @@ class _Problem(NamedTuple):
         if base.name == "periodic":
             column = base.columns[0]
             spread = float(np.ptp(self.evidence.rows.x[:, column])) or 1.0
-            turns = np.log(spread / np.array(TURNS)) if in_product else []
+            turns = tuple(np.log(spread / np.array(TURNS))) if in_product else ()
             return [np.array([log, 0.0]) for log in (*self.periods[column], *turns)]
         if base.name in STATIONARY:
             tail = [0.0] if base.name == "rational_quadratic" else []
@@ -196,14 +203,30 @@ def _level(
             if composition not in known:
                 starts.setdefault(composition, []).append(theta)
     runs = [_first_steps(problem, composition, inherited) for composition, inherited in starts.items()]
-    num_rows = len(problem.evidence.y)
-    runs.sort(key=lambda each: -each[0].score(num_rows))
-    found = []
+    runs.sort(key=lambda each: -each[0].score(len(problem.few.y)))
+    found, num_rows = [], len(problem.evidence.y)
     for place, run in enumerate(runs):
-        ended = [problem.evidence.climbed(each, LAST_STEPS) for each in run] if place < FINALISTS else run
+        ended = [problem.evidence.at(each.composition, each.theta) for each in run]
+        if place < FINALISTS:
+            ended = [problem.evidence.climbed(each, LAST_STEPS) for each in ended]
         best = max(ended, key=lambda each: each.log_evidence)
         found.append(Tried(level, best, num_rows, place < FINALISTS))
-    return found
+    return [_borrowing(problem, each, found) if each.ended else each for each in found]
+
+
+def _borrowing(problem: _Problem, own: Tried, others: Sequence[Tried]) -> Tried:
+    """Return a candidate, fitted once more with the base kernels that the best other candidates have found."""
+    composition, (common, theta) = own.fitted.composition, np.split(own.fitted.theta, [COMMON])
+    better = sorted((each for each in others if each.score > own.score), key=lambda each: each.score)
+    values = {
+        base: found for each in better for base, found in each.fitted.composition.values(each.fitted.theta[COMMON:])
+    }
+    start = problem.evidence.at(composition, np.concatenate([common, composition.with_values(theta, values)]))
+    if not better or not np.isfinite(start.log_evidence) or np.array_equal(start.theta, own.fitted.theta):
+        return own
+    start = start._replace(theta=np.concatenate([np.maximum(common, np.log(LEAST_START)), start.theta[COMMON:]]))
+    again = problem.evidence.climbed(start, LAST_STEPS)
+    return own._replace(fitted=again) if again.log_evidence > own.fitted.log_evidence else own
 
 
 def _simplified(problem: _Problem, tried: list[Tried]) -> Tried:
@@ -260,12 +283,13 @@ def _first_steps(problem: _Problem, composition: Composition, inherited: Sequenc
 
     Those from fresh starts are behind at first, because a parent has been fitted, and are often ahead in the end.
     """
-    evidence, runs = problem.evidence, []
+    evidence, runs = problem.few, []
     for starts in (inherited, _fresh(problem, composition) if composition.num_bases > 1 else []):
         begun = [Fitted(composition, theta, evidence.value(composition, theta)) for theta in starts]
         begun.sort(key=lambda each: -each.log_evidence)
         ahead = [evidence.climbed(each, FIRST_STEPS) for each in begun[:STARTS]]
-        runs += sorted(ahead, key=lambda each: -each.log_evidence)[:1]
+        ahead.sort(key=lambda each: -each.log_evidence)
+        runs += [evidence.climbed(each, MORE_STEPS) for each in ahead[:1]]
     return sorted(runs, key=lambda each: -each.log_evidence)
 
 
