@@ -8,7 +8,7 @@ from kernel_zoo import matrix_at
 from known_compositions import EIGHT, draw
 from metaprior import kernels
 from metaprior.baselines import ExactGPRegressor
-from metaprior.kernels.composition.search import _starting_periods
+from metaprior.kernels.composition.greedy_search import _starting_periods
 
 
 @pytest.mark.parametrize("name", ["linear + periodic", "rbf"])

@@ -6,6 +6,6 @@ program for JAX to compile; the tests hold its formulas against those of the ker
 """
 
 from metaprior.kernels.composition.found import Component, FoundKernel
-from metaprior.kernels.composition.search import search
+from metaprior.kernels.composition.greedy_search import search
 
 __all__ = ["Component", "FoundKernel", "search"]
