@@ -113,5 +113,5 @@ def test_the_slow_trend_takes_up_what_turns_less_than_three_times_and_leaves_wha
     for slow in (turns**3, np.exp(6 * turns), np.cos(4 * turns), np.sin(2 * np.pi * 2.2 * turns)):
         assert left(slow) < 1e-2
     assert left(np.exp(6 * turns)) < 1e-8
-    for turning in (3.5, 5.0, 9.0):
+    for turning in (4.0, 5.0, 9.0):
         assert np.mean([left(np.sin(2 * np.pi * turning * turns + phase)) for phase in (0, 1, 2)]) > 0.4

@@ -127,12 +127,15 @@ def _multiples(frequency: float, highest: float) -> np.ndarray:
 
 
 def _peaks(waves: Waves, lowest: float, highest: float) -> np.ndarray:
-    """Return the frequencies of the highest peaks of the grid, refined, the highest first."""
-    numbers = np.arange(int(np.ceil(lowest * OVERSAMPLING)), int(highest * OVERSAMPLING) + 1)
+    """Return the frequencies of the highest peaks of the grid, refined, the highest first.
+
+    The lowest frequency is no peak: what a slower wave leaves beside the trend rises towards it.
+    """
+    numbers = np.arange(int(np.ceil((lowest - 0.25) * OVERSAMPLING)), int(highest * OVERSAMPLING) + 1)
     if not len(numbers):
         return np.zeros(0)
     gains, counts = waves.gains(numbers, highest)
-    walled = np.concatenate([[-np.inf], gains, [-np.inf]])
+    walled = np.concatenate([[np.inf], gains, [-np.inf]])
     places = np.flatnonzero((gains >= walled[:-2]) & (gains > walled[2:]))
     places = places[np.argsort(-gains[places], kind="stable")[:MOST_PEAKS]]
     return np.array([waves.refined(numbers[place] / OVERSAMPLING, counts[place]) for place in places])
