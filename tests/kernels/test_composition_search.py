@@ -20,10 +20,10 @@ def test_a_known_composition_is_found_in_a_draw_without_noise(name):
 @pytest.mark.slow
 def test_at_least_seven_of_eight_known_compositions_are_found_in_draws_without_noise():
     found = {
-        name: [kernels.search(*draw(terms, seed)).composition for seed in range(4)] for name, terms in EIGHT.items()
+        name: [kernels.search(*draw(terms, seed, 80), depth=2).composition for seed in range(2)]
+        for name, terms in EIGHT.items()
     }
-    right = {name: each.count(name) for name, each in found.items()}
-    assert sum(count >= 3 for count in right.values()) >= 7, found
+    assert sum(set(each) == {name} for name, each in found.items()) >= 7, found
 
 
 def airline_like(count=96):
@@ -36,7 +36,7 @@ def airline_like(count=96):
 
 @pytest.fixture(scope="module")
 def found():
-    return kernels.search(*airline_like(), depth=3, bases=("linear", "rbf", "periodic"), units="years")
+    return kernels.search(*airline_like(), depth=2, bases=("linear", "rbf", "periodic"), units="years")
 
 
 def test_a_line_and_a_growing_year_are_found_and_said_in_the_units_of_the_data(found):
