@@ -7,8 +7,8 @@ from metaprior.periods.transforms import OVERSAMPLING, explained_by_waves, trans
 
 #: Turns over the data from which on a wave is no trend.
 FEWEST_TURNS = 3.0
-#: The degree of a slow trend. It leaves 1 % of a wave of two and a half turns, a third of one of three and a half, and a
-#: part in 1e10 of exponential growth by a factor of 400.
+#: The degree of a slow trend. It leaves 1 % of a wave of two and a half turns, a third of one of three and a half, and
+#: a part in 1e10 of exponential growth by a factor of 400.
 DEGREE = 9
 #: The numbers of waves that are tried: a frequency and its multiples.
 WAVES = (1, 2, 3, 5)
