@@ -8,8 +8,8 @@ The likelihood of a period is multi-modal, and gradient descent from a wrong sta
 2. among the highest peaks, their parts and their multiples, by the evidence of a Gaussian process with a periodic
    kernel, from all rows: pulses have peaks at all multiples of their frequency, of which the first may be the lowest.
 
-The trend is every function that turns less than three times over the data, so a curved trend is no period; a wave with
-fewer turns counts only where no other stands out.
+The trend is every function that turns less than three times over the data, so a curved trend is no period. A wave with
+fewer turns counts only where no other stands out, or where it says more, beside a line, than the trend and the other.
 """
 
 from typing import NamedTuple
@@ -62,15 +62,25 @@ def periods_of(x: np.ndarray, y: np.ndarray) -> Periods:
     fastest = max(0.5 / np.quantile(np.diff(distinct) / spread, 0.25), 2 * LEAST_TURNS)
     fastest = min(fastest, 0.5 * MAX_ROWS)
     y = (y - y.mean(axis=0)) / np.maximum(y.std(axis=0), 1e-300)
-    frequency, gain = _best(Waves(turns, y, slow_trend(turns)), FEWEST_TURNS, fastest)
+    beside_trend, beside_line = Waves(turns, y, slow_trend(turns)), Waves(turns, y, line(turns))
+    frequency, gain = _best(beside_trend, FEWEST_TURNS, fastest)
+    few, few_gain = _best(beside_line, LEAST_TURNS, min(FEWEST_TURNS, fastest))
     stands_out = gain > np.log(OVERSAMPLING * fastest)  # as many frequencies were tried
-    few, few_gain = _best(Waves(turns, y, line(turns)), LEAST_TURNS, min(FEWEST_TURNS, fastest))
+    if len(few) and few_gain[0] > np.max(gain, initial=0.0) + _gain_of_trend(beside_trend, beside_line):
+        stands_out[:] = False
     order = np.concatenate([frequency[stands_out], few, frequency[~stands_out]])
     gains = np.concatenate([gain[stands_out], few_gain, gain[~stands_out]])
     kept = _different(order)[:MOST_PERIODS]
     if not len(kept):
         return Periods(np.array([float(spread)]), np.zeros(1))
     return Periods(spread / order[kept], gains[kept])
+
+
+def _gain_of_trend(trend: Waves, straight: Waves) -> float:
+    """Return by how many nats a trend beats a line, with a price for every function that it has more (BIC)."""
+    num_rows, num_targets = trend.y.shape
+    price = 0.5 * (trend.trend.shape[1] - straight.trend.shape[1]) * num_targets * np.log(num_rows)
+    return float(0.5 * num_rows * np.sum(np.log((straight.totals + 1e-300) / (trend.totals + 1e-300))) - price)
 
 
 def _different(frequency: np.ndarray) -> np.ndarray:
@@ -115,9 +125,9 @@ def _ranked(waves: Waves, frequencies: np.ndarray, is_peak: np.ndarray, highest:
 
 
 def _is_related(frequency: float, others: np.ndarray) -> bool:
-    """Return whether a frequency is a small multiple or a part of another, to a quarter of a turn over the data."""
+    """Return whether a frequency is a small multiple or a part of another, to a tenth of a turn of the other."""
     times = np.array(FAMILY)
-    near = np.abs(np.multiply.outer(others, times) - frequency) < 0.25 * np.maximum(times, 1)
+    near = np.abs(np.multiply.outer(others, times) - frequency) < 0.1 * np.maximum(times, 1)
     return bool(np.any(near))
 
 
