@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from metaprior.periods.transforms import OVERSAMPLING
-from metaprior.periods.waves import FEWEST_TURNS, Waves, line, slow_trend
+from metaprior.periods.waves import FEWEST_TURNS, WAVES, Waves, line, slow_trend
 
 #: Rows that are looked at, chosen at random beyond that: a regular choice would alias short periods.
 MAX_ROWS = 6_000
@@ -99,7 +99,8 @@ def _best(waves: Waves, lowest: float, highest: float) -> tuple[np.ndarray, np.n
     refined = [waves.refined(each.frequency, min(3, len(_multiples(each.frequency, highest)))) for each in members]
     members = _ranked(waves, np.array(refined), np.array([each.is_peak for each in members]), highest)
     frequencies = np.array([each.frequency for each in members])
-    found = np.array([_without_spread(waves, each, frequencies, highest) for each in frequencies])
+    found = [_without_spread(waves, each, frequencies, highest) for each in frequencies]
+    found = np.array([_freed(waves, each, peaks, highest) for each in found])
     kept = np.flatnonzero([not _is_related(found[place], found[:place]) for place in range(len(found))])
     return found[kept], np.array([waves.evidence(each, _multiples(each, highest)) for each in found[kept]])
 
@@ -125,9 +126,9 @@ def _ranked(waves: Waves, frequencies: np.ndarray, is_peak: np.ndarray, highest:
 
 
 def _is_related(frequency: float, others: np.ndarray) -> bool:
-    """Return whether a frequency is a small multiple or a part of another, to a tenth of a turn of the other."""
+    """Return whether a frequency is within a turn of another, or a small multiple or a part of it."""
     times = np.array(FAMILY)
-    near = np.abs(np.multiply.outer(others, times) - frequency) < 0.1 * np.maximum(times, 1)
+    near = np.abs(np.multiply.outer(others, times) - frequency) < np.where(times == 1, 1.0, 0.1 * np.maximum(times, 1))
     return bool(np.any(near))
 
 
@@ -149,6 +150,18 @@ def _peaks(waves: Waves, lowest: float, highest: float) -> np.ndarray:
     places = np.flatnonzero((gains >= walled[:-2]) & (gains > walled[2:]))
     places = places[np.argsort(-gains[places], kind="stable")[:MOST_PEAKS]]
     return np.array([waves.refined(numbers[place] / OVERSAMPLING, counts[place]) for place in places])
+
+
+def _freed(waves: Waves, frequency: float, peaks: np.ndarray, highest: float) -> float:
+    """Return the frequency of the first wave alone where it and another peak say more than waves that are multiples.
+
+    Near a multiple there may be the wave of another period, which pulls the frequency away.
+    """
+    alone = waves.refined(frequency, 1)
+    k = _multiples(frequency, highest)
+    multiples = max(waves.gain(frequency * k[:count]) for count in WAVES if count <= len(k))
+    pairs = [waves.gain(np.array([alone, peak])) for peak in peaks if abs(peak - alone) > 0.5]
+    return alone if max(pairs, default=-np.inf) > multiples + np.log(len(waves.turns)) else frequency
 
 
 def _without_spread(waves: Waves, frequency: float, members: np.ndarray, highest: float) -> float:
