@@ -128,7 +128,8 @@ def _ranked(waves: Waves, frequencies: np.ndarray, is_peak: np.ndarray, highest:
 def _is_related(frequency: float, others: np.ndarray) -> bool:
     """Return whether a frequency is within a turn of another, or a small multiple or a part of it."""
     times = np.array(FAMILY)
-    near = np.abs(np.multiply.outer(others, times) - frequency) < np.where(times == 1, 1.0, 0.1 * np.maximum(times, 1))
+    width = np.select([times == 1, times < 1], [1.0, 0.25], 0.1 * times)
+    near = np.abs(np.multiply.outer(others, times) - frequency) < width
     return bool(np.any(near))
 
 
