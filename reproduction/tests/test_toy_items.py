@@ -10,10 +10,10 @@ import pytest
 from dense import posterior
 from metaprior import MetaGPRegressor, kernels
 from metaprior.datasets import Split
-from metaprior.estimators.period import starting_periods
 from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
+from metaprior.periods import starting_periods
 from metaprior.weight_gp import conditional_named
 from metaprior_reproduction.items import (
     approx_classification,

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metaprior.estimators.period import starting_periods
 from metaprior.kernels import Kernel
 from metaprior.kernels.stationary import Stationary
+from metaprior.periods import starting_periods
 
 #: Where the lengthscale of a network's input kernel starts, in standard deviations of the inputs, where every weight is
 #: drawn. Weights that change slowly with x leave the fast changes to the network; a start that is too long ends there,
