@@ -11,6 +11,8 @@ from metaprior.version import __version__ as __version__
 if TYPE_CHECKING:
     from metaprior import (
         baselines,
+        bridges,
+        conformal,
         datasets,
         decisions,
         estimators,
@@ -43,7 +45,9 @@ __all__ = [
     "Predictive",
     "Projection",
     "baselines",
+    "bridges",
     "compare",
+    "conformal",
     "datasets",
     "decisions",
     "estimators",

@@ -1,0 +1,53 @@
+"""A bridge whose library is missing says what to install; the others are not touched."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from metaprior import bridges
+
+#: What each bridge imports, and the extra that brings it.
+LIBRARIES = {
+    "BoTorchModel": ("torch", "botorch"),
+    "PredictiveSampling": ("skactiveml", "activeml"),
+    "SkproRegressor": ("skpro", "skpro"),
+    "to_arviz": ("arviz_base", "arviz"),
+}
+
+#: Imports the bridges where none of their libraries can be found.
+WITHOUT = """
+import json, sys
+class Nowhere:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "botorch", "skactiveml", "skpro", "arviz", "arviz_base"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Nowhere())
+import numpy as np
+from metaprior import bridges
+told = {}
+for name in bridges.__all__:
+    try:
+        found = getattr(bridges, name)
+        found(FITTED, np.zeros((2, 2))) if name == "to_arviz" else None
+    except ImportError as error:
+        told[name] = str(error)
+print(json.dumps(told))
+"""
+FIT = "__import__('bridges.fitted').fitted.regressor()"
+
+
+def test_a_missing_library_is_named_with_the_extra_that_brings_it():
+    code = WITHOUT.replace("FITTED", FIT)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    told = json.loads(run.stdout.splitlines()[-1])
+    for name, (library, extra) in LIBRARIES.items():
+        assert told[name] == f'{name} needs {library}, which is missing: pip install "metaprior[{extra}]".'
+
+
+def test_every_bridge_is_named_and_no_other():
+    assert set(LIBRARIES) == set(bridges.__all__) == set(dir(bridges))
+    with pytest.raises(AttributeError, match="has no attribute 'Pyro'; it has"):
+        bridges.Pyro  # noqa: B018
