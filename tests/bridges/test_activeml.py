@@ -8,6 +8,7 @@ pytest.importorskip("skactiveml", reason='the bridge to scikit-activeml needs pi
 from skactiveml.classifier import SklearnClassifier
 from skactiveml.pool import UncertaintySampling
 from skactiveml.utils import MISSING_LABEL, unlabeled_indices
+from sklearn.linear_model import BayesianRidge
 
 from bridges.fitted import X, Y, classifier, regressor
 from metaprior import MetaGPClassifier
@@ -58,6 +59,8 @@ def test_classes_are_asked_by_their_entropy_as_scikit_activeml_itself_does():
 def test_errors_say_what_was_expected():
     with pytest.raises(ValueError, match="measure: expected"):
         PredictiveSampling("margin").query(X, KNOWN, regressor(), fit_estimator=False)
+    with pytest.raises(TypeError, match="expected an estimator of this library, whose distribution tells the "):
+        PredictiveSampling().query(X, KNOWN, BayesianRidge())
     with pytest.raises(TypeError, match="estimator: expected a scikit-learn estimator"):
         PredictiveSampling().query(X, KNOWN, "a model")
     assert classifier().classes_.shape == (3,)

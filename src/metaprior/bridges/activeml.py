@@ -8,6 +8,7 @@ from skactiveml.utils import MISSING_LABEL, is_labeled, simple_batch
 from sklearn.base import clone
 
 from metaprior.estimators.checks import expect_one_of
+from metaprior.predictive import Predictive
 from metaprior.predictive.from_sklearn import distribution_predictor_of
 
 #: What a row is chosen by, one number per row.
@@ -84,5 +85,10 @@ class PredictiveSampling(SingleAnnotatorPoolQueryStrategy):
         return simple_batch(utilities, self.random_state_, batch_size=batch_size, return_utilities=return_utilities)
 
     def _uncertainty(self, predicted: Any) -> np.ndarray:
+        if self.measure == "mutual_information" and not isinstance(predicted, Predictive):
+            raise TypeError(
+                "measure='mutual_information': expected an estimator of this library, whose distribution tells the "
+                "noise from the function; use 'entropy' or 'variance' for others."
+            )
         found = np.asarray(getattr(predicted, self.measure))
         return found.sum(axis=1) if found.ndim == 2 else found
