@@ -8,7 +8,7 @@ from metaprior.baselines import ExactGPRegressor
 from metaprior.estimators.differentiable import FixedFunctions
 from metaprior.estimators.network_functions import network_draws, values_of
 
-KINDS = ["global", "local", "two targets", "mfvi"]
+KINDS = ["local", "two targets", "mfvi"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

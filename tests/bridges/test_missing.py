@@ -13,34 +13,32 @@ LIBRARIES = {
     "BoTorchModel": ("torch", "botorch"),
     "PredictiveSampling": ("skactiveml", "activeml"),
     "SkproRegressor": ("skpro", "skpro"),
-    "to_arviz": ("arviz_base", "arviz"),
+    "to_arviz": ("arviz", "arviz"),
 }
 
 #: Imports the bridges where none of their libraries can be found.
 WITHOUT = """
-import json, sys
+import importlib.machinery, json, sys
 class Nowhere:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("torch", "botorch", "skactiveml", "skpro", "arviz", "arviz_base"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Nowhere())
-import numpy as np
+        return None if name.split(".")[0] in HIDDEN else real(name, path, target)
+HIDDEN = ("torch", "botorch", "skactiveml", "skpro", "arviz", "arviz_base")
+real = importlib.machinery.PathFinder.find_spec
+place = sys.meta_path.index(importlib.machinery.PathFinder)
+sys.meta_path[place] = Nowhere()
 from metaprior import bridges
 told = {}
 for name in bridges.__all__:
     try:
-        found = getattr(bridges, name)
-        found(FITTED, np.zeros((2, 2))) if name == "to_arviz" else None
+        getattr(bridges, name)
     except ImportError as error:
         told[name] = str(error)
 print(json.dumps(told))
 """
-FIT = "__import__('bridges.fitted').fitted.regressor()"
 
 
 def test_a_missing_library_is_named_with_the_extra_that_brings_it():
-    code = WITHOUT.replace("FITTED", FIT)
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout.splitlines()[-1])
     for name, (library, extra) in LIBRARIES.items():

@@ -20,7 +20,7 @@ _HOMES = {
     "BoTorchModel": ("botorch", ("botorch", "torch")),
     "PredictiveSampling": ("activeml", ("skactiveml",)),
     "SkproRegressor": ("skpro", ("skpro",)),
-    "to_arviz": ("arviz", ("arviz", "arviz_base")),
+    "to_arviz": ("arviz", ("arviz",)),
 }
 
 

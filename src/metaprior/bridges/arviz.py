@@ -5,6 +5,7 @@ of a small network has seen (`HMCRegressor`) keeps its chains and, if asked for,
 """
 
 import importlib
+import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,9 @@ from metaprior.estimators.method import NetworkMethod
 from metaprior.estimators.network_functions import is_network
 from metaprior.likelihoods import Gaussian
 from metaprior.predictive.draws import FunctionDraws
+
+if importlib.util.find_spec("arviz") is None and importlib.util.find_spec("arviz_base") is None:
+    raise ModuleNotFoundError("No module named 'arviz'", name="arviz")
 
 #: The version from which on ArviZ takes one nested dictionary and returns xarray's DataTree.
 NESTED_FROM = 1
@@ -214,10 +218,7 @@ def _by_group(groups: Mapping[str, Any], dims: dict[str, Any]) -> dict[str, Any]
 
 def _library() -> tuple[Any, bool]:
     """Return ArviZ, or its base, and whether it takes one nested dictionary."""
-    try:
-        library = importlib.import_module("arviz")
-    except ModuleNotFoundError as error:
-        if error.name != "arviz":
-            raise
+    if importlib.util.find_spec("arviz") is None:
         return importlib.import_module("arviz_base"), True
+    library = importlib.import_module("arviz")
     return library, int(library.__version__.split(".")[0]) >= NESTED_FROM
