@@ -88,13 +88,13 @@ def test_the_checks_of_skpro_pass():
 @pytest.mark.slow
 def test_sktime_forecasts_with_it_by_reduction():
     pytest.importorskip("sktime", reason="the forecast needs pip install sktime")
-    from sktime.forecasting.compose import DirectReductionForecaster
+    from sktime.forecasting.compose import DirectTabularRegressionForecaster
 
     rng = np.random.default_rng(0)
     time = pd.period_range("2015-01", periods=84, freq="M")
     y = pd.Series(np.sin(2 * np.pi * np.arange(84) / 12) + 0.1 * rng.standard_normal(84), index=time)
     regressor = SkproRegressor(MetaGPRegressor((10,), max_iter=150, random_state=0))
-    forecaster = DirectReductionForecaster(regressor, window_length=12)
+    forecaster = DirectTabularRegressionForecaster(regressor, window_length=12)
     forecaster.fit(y[:-6], fh=[1, 2, 3, 4, 5, 6])
     interval = forecaster.predict_interval(coverage=0.95)
     mean = forecaster.predict()
