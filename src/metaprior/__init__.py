@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         conformal,
         datasets,
         decisions,
+        diagnosis,
         estimators,
         inference,
         inputs,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         weights,
     )
     from metaprior.comparison import compare
+    from metaprior.diagnosis import diagnose
     from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
     from metaprior.inputs import Projection
     from metaprior.io.saving import load
@@ -50,6 +52,8 @@ __all__ = [
     "conformal",
     "datasets",
     "decisions",
+    "diagnose",
+    "diagnosis",
     "estimators",
     "inference",
     "inputs",
@@ -76,6 +80,7 @@ _HOMES = {
     "Predictive": "metaprior.predictive",
     "Projection": "metaprior.inputs",
     "compare": "metaprior.comparison",
+    "diagnose": "metaprior.diagnosis",
     "load": "metaprior.io.saving",
 }
 
