@@ -11,6 +11,8 @@ from metaprior.version import __version__ as __version__
 if TYPE_CHECKING:
     from metaprior import (
         baselines,
+        bridges,
+        conformal,
         datasets,
         decisions,
         diagnosis,
@@ -45,7 +47,9 @@ __all__ = [
     "Predictive",
     "Projection",
     "baselines",
+    "bridges",
     "compare",
+    "conformal",
     "datasets",
     "decisions",
     "diagnose",

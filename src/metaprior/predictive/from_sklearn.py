@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
-from scipy.special import entr, ndtr
+from scipy.special import entr, ndtr, ndtri
 from sklearn.base import is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
@@ -64,6 +64,11 @@ class GaussianMarginals:
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """Return Phi(z)."""
         return ndtr(self._scores(y))
+
+    def quantile(self, q: float | np.ndarray) -> np.ndarray:
+        """Return mean + std Phi^-1(q); several levels come first: [levels, N, ...]."""
+        levels = np.asarray(q, np.float64)
+        return self.mean + self.std * ndtri(levels.reshape(levels.shape + (1,) * self.mean.ndim))
 
     def crps(self, y: np.ndarray) -> np.ndarray:
         """Return (y - mean) (2 Phi(z) - 1) + std (2 phi(z) - 1 / sqrt(pi))."""

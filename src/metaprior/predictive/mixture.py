@@ -101,6 +101,18 @@ class MixturePredictive(Predictive):
 
         return np.concatenate(in_threads(of_chunk, self._gaussians()))
 
+    @property
+    @abc.abstractmethod
+    def _is_gaussian(self) -> bool:
+        """Whether y is Gaussian given every function, or every draw below, so that there are components."""
+
+    def _standard_components(self) -> tuple[np.ndarray, np.ndarray]:
+        if not self._is_gaussian:
+            return super()._standard_components()
+        parts = [(part.mean, np.broadcast_to(part.std, part.mean.shape)) for part in self._gaussians()]
+        means, stds = zip(*parts, strict=True)
+        return np.concatenate(means, axis=1), np.concatenate(stds, axis=1)
+
     def _standard_quantile(self, level: float) -> np.ndarray:
         return self._by_gaussians(gaussian_mixture.quantile, level)
 
@@ -197,6 +209,10 @@ class GaussianMixturePredictive(MixturePredictive):
     def _chunks(self) -> Chunks[GaussianChunk]:
         """The moments of the functions."""
         return Chunks(self._draws.gaussians)
+
+    @property
+    def _is_gaussian(self) -> bool:
+        return True
 
     def _gaussians(self) -> Iterable[Gaussians]:
         for chunk in self._chunks:
