@@ -12,11 +12,11 @@ import numpy as np
 
 from metaprior import kernels
 from metaprior.estimators.method import Problem
-from metaprior.estimators.period import periods_of
 from metaprior.inputs import Projection
 from metaprior.kernels import Kernel
 from metaprior.kernels.chosen_sum import ChosenSum
 from metaprior.kernels.stationary import Stationary
+from metaprior.periods import periods_of
 
 #: Columns up to which periods are looked for, and the most that are tried for each of them.
 PERIODIC_COLUMNS, MOST_PERIODS = 2, 2
