@@ -30,14 +30,12 @@ def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, Any]]) -> 
         _check_alike(estimators[0], estimator)
     prepared = [prepare_fit(estimator, *pair) for estimator, pair in zip(estimators, data, strict=True)]
     starts = [_trained(own).start(own.problem, own.seed) for own in prepared]
-    fits: list[Fit | None] = [None] * len(starts)
+    fits = dict[int, Fit]()
     for places in _alike(starts):
         jobs, problems = [starts[place].job for place in places], [prepared[place].problem for place in places]
-        for place, fit in zip(places, train_together(starts[places[0]].method, jobs, problems), strict=True):
-            fits[place] = fit
-    for estimator, own, start, fit in zip(estimators, prepared, starts, fits, strict=True):
-        assert fit is not None
-        store_fit(estimator, own, start.attributes(fit, own.problem, own.seed))
+        fits |= zip(places, train_together(starts[places[0]].method, jobs, problems), strict=True)
+    for place, (estimator, own, start) in enumerate(zip(estimators, prepared, starts, strict=True)):
+        store_fit(estimator, own, start.attributes(fits[place], own.problem, own.seed))
 
 
 def _alike(starts: Sequence[Start]) -> list[list[int]]:

@@ -99,8 +99,8 @@ def _best(waves: Waves, lowest: float, highest: float) -> tuple[np.ndarray, np.n
     refined = [waves.refined(each.frequency, min(3, len(_multiples(each.frequency, highest)))) for each in members]
     members = _ranked(waves, np.array(refined), np.array([each.is_peak for each in members]), highest)
     frequencies = np.array([each.frequency for each in members])
-    found = [_without_spread(waves, each, frequencies, highest) for each in frequencies]
-    found = np.array([_freed(waves, each, peaks, highest) for each in found])
+    lone = [_without_spread(waves, each, frequencies, highest) for each in frequencies]
+    found = np.array([_freed(waves, each, peaks, highest) for each in lone])
     kept = np.flatnonzero([not _is_related(found[place], found[:place]) for place in range(len(found))])
     return found[kept], np.array([waves.evidence(each, _multiples(each, highest)) for each in found[kept]])
 
