@@ -19,7 +19,6 @@ from metaprior.predictive.selection import row_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 #: The levels of the quantiles in a table.
 FRAME_LEVELS = (0.025, 0.5, 0.975)
@@ -347,12 +346,12 @@ class Predictive(abc.ABC):
         """
         return to_frame(self, levels, index, targets)
 
-    def plot(self, y: Any = None, **options: Any) -> "Axes":
+    def plot(self, y: Any = None, **options: Any) -> Any:
         """Plot the distribution, with the targets `y` if they are known; needs matplotlib.
 
         With one input column this is the function: mean, intervals and draws. Otherwise it is the calibration if `y` is
         given, and the sorted intervals of the rows if not. `kind=` chooses; the options are those of
-        `metaprior.plots.plot_predictive`.
+        `metaprior.plots.plot_predictive`. Returns the axes of matplotlib.
         """
         # by its name: nothing below the estimators depends on matplotlib, and who asks for no plot imports none
         return importlib.import_module("metaprior.plots").plot_predictive(self, y, **options)
