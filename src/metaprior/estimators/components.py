@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from metaprior.estimators.fit import method_of
+from metaprior.estimators.method import NetworkMethod
 from metaprior.estimators.targets import RegressionTargets
 from metaprior.kernels import Kernel
 from metaprior.kernels.compose import additive_parts
@@ -63,7 +64,8 @@ def kernel_components(model: Any, X: Any, *, around: Any = None) -> KernelCompon
             f"kernel_components: expected a fitted estimator with an input kernel; {type(model).__name__} has none. "
             "Fit one with input_kernel=kernels.Periodic() + kernels.RBF(), for instance."
         )
-    draws = method_of(model).function_draws(model, model._standardised(X))
+    method = method_of(model)
+    draws = method.function_draws(model, model._standardised(X)) if isinstance(method, NetworkMethod) else None
     if not isinstance(draws, IntegratedDraws) or not metagp_of(draws.model.weights).has_local_output:
         raise ValueError(
             "kernel_components: expected an integrated output layer that the input kernel reaches, whose parts have a "

@@ -37,7 +37,7 @@ def to_frame(
 
 
 def _of_numbers(predicted: "Predictive", levels: Sequence[float]) -> dict[str, np.ndarray]:
-    quantiles = predicted.quantile(np.asarray(levels, np.float64)) if len(levels) else []
+    quantiles: Any = predicted.quantile(np.asarray(levels, np.float64)) if len(levels) else []
     return {
         "mean": predicted.mean,
         "std": predicted.std,

@@ -98,7 +98,7 @@ class MixturePredictive(Predictive):
             and self._draws.has_gaussians == other._draws.has_gaussians,
             "units of the targets": np.array_equal(self._offset, other._offset)
             and np.array_equal(self._scale, other._scale),
-            "classes": np.array_equal(self._classes, other._classes),
+            "classes": _labels(self._classes) == _labels(other._classes),
         }
         wrong = [name for name, holds in same.items() if not holds]
         if wrong:
@@ -344,6 +344,10 @@ def _log_density(mean: np.ndarray, covariance: np.ndarray, y: np.ndarray) -> np.
         ]
     )
     return logsumexp(each, axis=0) - np.log(len(mean))
+
+
+def _labels(classes: np.ndarray | None) -> list[Any] | None:
+    return None if classes is None else classes.tolist()
 
 
 def predictive_of(
