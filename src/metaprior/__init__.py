@@ -11,8 +11,11 @@ from metaprior.version import __version__ as __version__
 if TYPE_CHECKING:
     from metaprior import (
         baselines,
+        bridges,
+        conformal,
         datasets,
         decisions,
+        diagnosis,
         estimators,
         inference,
         inputs,
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
         weights,
     )
     from metaprior.comparison import compare
+    from metaprior.diagnosis import diagnose
     from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
     from metaprior.inputs import Projection
     from metaprior.io.saving import load
@@ -44,9 +48,13 @@ __all__ = [
     "Predictive",
     "Projection",
     "baselines",
+    "bridges",
     "compare",
+    "conformal",
     "datasets",
     "decisions",
+    "diagnose",
+    "diagnosis",
     "estimators",
     "inference",
     "inputs",
@@ -74,6 +82,7 @@ _HOMES = {
     "Predictive": "metaprior.predictive",
     "Projection": "metaprior.inputs",
     "compare": "metaprior.comparison",
+    "diagnose": "metaprior.diagnosis",
     "load": "metaprior.io.saving",
 }
 

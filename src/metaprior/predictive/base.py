@@ -282,6 +282,19 @@ class Predictive(abc.ABC):
         self._require_order("crps", "log_prob")
         return self._shaped(self._scale * self._standard_crps(self._standardised(y, "crps")))
 
+    def gaussian_components(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the means and the standard deviations of the Gaussians that y is a mixture of, with equal weights.
+
+        Both are [components, N] or [components, N, outputs], noise and all. Only Gaussian noise has them; others raise
+        an AttributeError.
+        """
+        mean, std = self._standard_components()
+        return self._restored(mean), self._shaped(self._scale * std)
+
+    def _standard_components(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the Gaussians that y is a mixture of, [components, N, outputs]; they are not always there."""
+        raise AttributeError("gaussian_components: y is no mixture of Gaussians; use sample, quantile or cdf.")
+
     # --- information ----------------------------------------------------------------
 
     @cached_property

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
-from scipy.special import entr, ndtr
+from scipy.special import entr, ndtr, ndtri
 from sklearn.base import is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
@@ -70,6 +70,11 @@ class GaussianMarginals:
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """Return Phi(z)."""
         return ndtr(self._scores(y))
+
+    def quantile(self, q: float | np.ndarray) -> np.ndarray:
+        """Return mean + std Phi^-1(q); several levels come first: [levels, N, ...]."""
+        levels = np.asarray(q, np.float64)
+        return self.mean + self.std * ndtri(levels.reshape(levels.shape + (1,) * self.mean.ndim))
 
     def crps(self, y: np.ndarray) -> np.ndarray:
         """Return (y - mean) (2 Phi(z) - 1) + std (2 phi(z) - 1 / sqrt(pi))."""
@@ -149,21 +154,21 @@ def _end(estimator: Any) -> Any:
     return _end(estimator.estimator) if isinstance(estimator, SEARCHES) else estimator
 
 
-def _at_end(model: Any, X: Any) -> tuple[Any, Any]:
+def at_end(model: Any, X: Any) -> tuple[Any, Any]:
     """Return the fitted estimator that predicts, and the inputs as they reach it."""
     if isinstance(model, Pipeline):
-        return _at_end(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
-    return _at_end(model.best_estimator_, X) if isinstance(model, SEARCHES) else (model, X)
+        return at_end(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
+    return at_end(model.best_estimator_, X) if isinstance(model, SEARCHES) else (model, X)
 
 
 def predict_own_distribution(model: Any, X: Any) -> PredictiveDistribution:
     """Return the distribution that the estimator, or the one at the end of a pipeline, predicts itself."""
-    end, X = _at_end(model, X)
+    end, X = at_end(model, X)
     return end.predict_distribution(X)
 
 
 def _predict_gaussian(model: Any, X: Any) -> PredictiveDistribution:
-    end, X = _at_end(model, X)
+    end, X = at_end(model, X)
     return GaussianMarginals(*end.predict(X, return_std=True))
 
 

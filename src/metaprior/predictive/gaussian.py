@@ -106,6 +106,9 @@ class GaussianPredictive(Predictive):
         """Return (y - mean) / std, [N, outputs]."""
         return (y - self._functions_at_rows[0]) / self._spread
 
+    def _standard_components(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._functions_at_rows[0][None], self._spread[None]
+
     def _standard_moments(self) -> Moments:
         mean, variance = self._functions_at_rows
         return Moments(mean, variance, np.broadcast_to(self._noise**2, mean.shape))

@@ -144,6 +144,18 @@ class MixturePredictive(Predictive):
 
         return np.concatenate(in_threads(of_chunk, self._gaussians()))
 
+    @property
+    @abc.abstractmethod
+    def _is_gaussian(self) -> bool:
+        """Whether y is Gaussian given every function, or every draw below, so that there are components."""
+
+    def _standard_components(self) -> tuple[np.ndarray, np.ndarray]:
+        if not self._is_gaussian:
+            return super()._standard_components()
+        parts = [(part.mean, np.broadcast_to(part.std, part.mean.shape)) for part in self._gaussians()]
+        means, stds = zip(*parts, strict=True)
+        return np.concatenate(means, axis=1), np.concatenate(stds, axis=1)
+
     def _standard_quantile(self, level: float) -> np.ndarray:
         return self._by_gaussians(gaussian_mixture.quantile, level)
 
@@ -259,13 +271,14 @@ class GaussianMixturePredictive(MixturePredictive):
         """The moments of the functions."""
         return Chunks(self._draws.gaussians)
 
+    @property
+    def _is_gaussian(self) -> bool:
+        return True
+
     def _known_of(self, kept: list[GaussianChunk], rows: np.ndarray) -> list[GaussianChunk]:
         def of(cut: slice) -> GaussianChunk:
-            mean, covariance = (
-                rows_of(kept, arrays, rows[cut])
-                for arrays in ([chunk.mean for chunk in kept], [chunk.covariance for chunk in kept])
-            )
-            return GaussianChunk(cut, mean, covariance, kept[0].noise)
+            parts = zip(*[(chunk.mean, chunk.covariance) for chunk in kept], strict=True)
+            return GaussianChunk(cut, *[rows_of(kept, arrays, rows[cut]) for arrays in parts], kept[0].noise)
 
         return [of(cut) for cut in self._cut(len(rows))]
 
@@ -311,7 +324,10 @@ class GaussianMixturePredictive(MixturePredictive):
     def _standard_log_prob(self, y: np.ndarray) -> np.ndarray:
         if self._has_one_output:
             return self._by_gaussians(gaussian_mixture.log_prob, y)
-        parts = [_log_density(mean, covariance, y[None, rows])[0] for rows, mean, covariance in self._joint()]
+        parts = [
+            gaussian_mixture.outputs_log_density(mean, covariance, y[None, rows])[0]
+            for rows, mean, covariance in self._joint()
+        ]
         return np.concatenate(parts)
 
     def _standard_entropies(self) -> Entropies:
@@ -328,22 +344,8 @@ class GaussianMixturePredictive(MixturePredictive):
             factor = np.linalg.cholesky(covariance)
             y = mean + np.einsum("sbkl,rl->rsbk", factor, nodes)
             flat = y.reshape(-1, *mean.shape[1:])
-            parts.append(-np.mean(_log_density(mean, covariance, flat), axis=0))
+            parts.append(-np.mean(gaussian_mixture.outputs_log_density(mean, covariance, flat), axis=0))
         return np.concatenate(parts)
-
-
-def _log_density(mean: np.ndarray, covariance: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return log (1/S) sum_s N(y; mean_s, covariance_s) for values y [R, B, K], means [S, B, K]: [R, B]."""
-    factor = np.linalg.cholesky(covariance)
-    inverse = np.linalg.inv(factor)
-    constant = np.sum(np.log(np.diagonal(factor, axis1=2, axis2=3)), axis=-1) + 0.5 * mean.shape[-1] * np.log(2 * np.pi)
-    each = np.stack(
-        [
-            -0.5 * np.sum(np.einsum("bkl,rbl->rbk", inverse[s], y - mean[s]) ** 2, axis=-1) - constant[s]
-            for s in range(len(mean))
-        ]
-    )
-    return logsumexp(each, axis=0) - np.log(len(mean))
 
 
 def _labels(classes: np.ndarray | None) -> list[Any] | None:
@@ -382,7 +384,8 @@ def mixture_of(predictives: Sequence[Predictive]) -> Predictive:
     >>> from metaprior import MetaGPRegressor
     >>> from metaprior.predictive.mixture import mixture_of
     >>> X, y = np.linspace(0, 1, 20)[:, None], np.linspace(0, 1, 20) ** 2
-    >>> models = [MetaGPRegressor((5,), max_iter=20, random_state=seed).fit(X, y) for seed in range(2)]
+    >>> usual = {"input_kernel": "rbf", "max_iter": 20}
+    >>> models = [MetaGPRegressor((5,), **usual, random_state=seed).fit(X, y) for seed in range(2)]
     >>> mixture_of([model.predict_distribution(X) for model in models]).num_draws
     256
     """

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from metaprior import __version__
-from metaprior.cli.describe import described
+from metaprior.cli.describe import chosen_in_words, described
 from metaprior.cli.estimator_options import add_estimator, estimator_of
 from metaprior.cli.options import add_output, add_table, check_inputs, check_output, csv_form
 from metaprior.cli.result import Result, UsageError, aligned, counted
@@ -148,6 +148,7 @@ def _text(data: dict[str, Any]) -> str:
     rows = [
         ("model", f"{data['estimator']}, network {'-'.join(map(str, data['network']))}, {data['rows']} rows"),
         ("input kernel", data["input_kernel"] or "none"),
+        *chosen_in_words(data["kernel_search"]),
         ("training", f"{data['steps']} steps in {data['seconds']:.1f} s, ELBO {data['elbo']:.1f}"),
     ]
     return f"{data['model']}: {data['task']} of {data['target']!r} on {sizes}\n{aligned(rows)}"

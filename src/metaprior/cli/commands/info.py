@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from metaprior.cli.describe import described
+from metaprior.cli.describe import chosen_in_words, described
 from metaprior.cli.options import add_model, check_inputs
 from metaprior.cli.other_files import other_file
 from metaprior.cli.result import Result, aligned, counted
@@ -66,6 +66,7 @@ def _text(data: dict[str, Any]) -> str:
         ("target", f"{data['target']!r}, {data['task']}" + _classes(data)),
         ("estimator", f"{data['estimator']}, network {'-'.join(map(str, data['network']))}, {data['weights']} weights"),
         ("input kernel", data["input_kernel"] or "none"),
+        *chosen_in_words(data["kernel_search"]),
         ("training", f"{data['rows']} rows, {data['steps']} steps, ELBO {data['elbo']:.1f}"),
         ("versions", ", ".join(f"{name} {number}" for name, number in data["versions"].items())),
         ("left out", ", ".join(map(repr, data["ignored"])) or "none"),
