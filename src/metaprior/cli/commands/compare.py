@@ -2,7 +2,6 @@
 
 import argparse
 import time
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from metaprior.cli.contenders import CONTENDERS, OWN, chosen_methods, made_contender
@@ -12,6 +11,7 @@ from metaprior.cli.leaderboard import SHOWN, USUAL_ORDER, flat_table, leaderboar
 from metaprior.cli.options import add_output, check_inputs, check_output
 from metaprior.cli.result import Result, UsageError, counted
 from metaprior.cli.training_table import add_training_table, training_table
+from metaprior.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> Result:
     splits, how = _splits(args, frame, schema)
     names, notes = chosen_methods(args.methods, task, min(len(train) for train, _ in splits))
     for note in notes:
-        warnings.warn(note, UserWarning, stacklevel=2)
+        warn_user(note)
     own = estimator_of(args, schema)
     estimators = {name: made_contender(name, task, own) for name in names}
     started = time.perf_counter()
@@ -146,11 +146,7 @@ def _thinned(frame: "pd.DataFrame", most: int, seed: int) -> "pd.DataFrame":
         return frame
     import numpy as np
 
-    warnings.warn(
-        f"{most:,} of {len(frame):,} rows are compared, drawn at random; --max-rows {len(frame)} takes all.",
-        UserWarning,
-        stacklevel=2,
-    )
+    warn_user(f"{most:,} of {len(frame):,} rows are compared, drawn at random; --max-rows {len(frame)} takes all.")
     kept = np.random.default_rng(seed).choice(len(frame), most, replace=False)
     return frame.iloc[np.sort(kept)].reset_index(drop=True)
 
