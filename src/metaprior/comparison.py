@@ -235,11 +235,8 @@ def _fold(
     predictive = predict(model, _rows(X, test))
     _ = predictive.mean  # distributions are lazy: compute it within the timed part
     predicted = time.perf_counter()
-    targets = np.asarray(_rows(y, test))
-    if predictive.is_classification:
-        targets = np.searchsorted(model.classes_, np.ravel(targets))
     return {
-        **scores(predictive, targets),
+        **scores(predictive, np.asarray(_rows(y, test))),
         "fit_seconds": fitted - started,
         "predict_seconds": predicted - fitted,
     }

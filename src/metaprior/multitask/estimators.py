@@ -116,21 +116,24 @@ class MultiTaskRegressor(RegressorMixin, MultiTask):
     random_state: int | np.random.RandomState | None = None
     verbose: bool | int = False
 
-    def predict(self, X: Any, *, task: Name, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Predict the mean of y for a task and, with `return_std`, its standard deviation (function and noise).
+    def predict(
+        self, X: Any, *, task: Name, return_std: bool = False, return_cov: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Predict the mean of y for a task and, if asked, its standard deviation or joint covariance, noise and all.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         task : str or int
             A name of `estimators_`.
-        return_std : bool, default=False
+        return_std, return_cov : bool, default=False
+            As for `MetaGPRegressor.predict`.
 
         Returns
         -------
-        mean, or (mean, std) : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        mean, (mean, std) or (mean, covariance) : ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        return self.estimator(task).predict(X, return_std=return_std)
+        return self.estimator(task).predict(X, return_std=return_std, return_cov=return_cov)
 
     def score(self, X: Any, y: Any, *, task: Name) -> float:
         """Return R^2 of a task."""

@@ -21,9 +21,13 @@ class Chunks(Generic[Chunk]):
     `make` begins a pass.
     """
 
-    def __init__(self, make: Callable[[], Iterable[Chunk]]) -> None:
-        self._make = make
-        self._kept: list[Chunk] | None = None
+    def __init__(self, make: Callable[[], Iterable[Chunk]], kept: list[Chunk] | None = None) -> None:
+        self._make, self._kept = make, kept
+
+    @property
+    def kept(self) -> list[Chunk] | None:
+        """What a pass has found, if there was one and it is kept."""
+        return self._kept
 
     def __iter__(self) -> Iterator[Chunk]:
         """Begin a pass."""

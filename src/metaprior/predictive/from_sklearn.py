@@ -15,6 +15,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 
+from metaprior.predictive.classes import class_numbers
 from metaprior.predictive.protocol import PredictiveDistribution
 
 #: Estimators that fit the estimator they hold more than once, to keep the best.
@@ -55,6 +56,11 @@ class GaussianMarginals:
         raise AttributeError("probabilities: this is a regression; use mean and std.")
 
     @property
+    def classes(self) -> np.ndarray:
+        """Refuse: these are no classes."""
+        raise AttributeError("classes: this is a regression; it has none.")
+
+    @property
     def entropy(self) -> np.ndarray:
         """H[y | x] = log(2 pi e std^2) / 2, summed over outputs."""
         return self._over_outputs(0.5 * np.log(2 * np.pi * np.e) + np.log(self.std))
@@ -85,12 +91,13 @@ class GaussianMarginals:
 
 @final
 class ClassProbabilities:
-    """Class probabilities, [N, C]."""
+    """Class probabilities, [N, C], and the labels of the classes; None: 0, 1, ..."""
 
     is_classification = True
 
-    def __init__(self, probabilities: np.ndarray) -> None:
+    def __init__(self, probabilities: np.ndarray, classes: np.ndarray | None = None) -> None:
         self.probabilities = self.mean = np.asarray(probabilities, np.float64)
+        self.classes = np.arange(self.probabilities.shape[1]) if classes is None else np.asarray(classes)
 
     @property
     def variance(self) -> np.ndarray:
@@ -103,9 +110,10 @@ class ClassProbabilities:
         return np.sum(entr(self.probabilities), axis=1)
 
     def log_prob(self, y: np.ndarray) -> np.ndarray:
-        """Return the log of the class's probability."""
+        """Return the log of the probability of every label."""
+        numbers = class_numbers(self.classes, y, "log_prob")
         with np.errstate(divide="ignore"):
-            return np.log(self.probabilities[np.arange(len(y)), np.asarray(y, int)])
+            return np.log(self.probabilities[np.arange(len(numbers)), numbers])
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """Refuse: classes have none."""
@@ -179,4 +187,4 @@ def _predict_values(model: Any, X: Any) -> PredictiveDistribution:
 
 
 def _predict_classes(model: Any, X: Any) -> PredictiveDistribution:
-    return ClassProbabilities(model.predict_proba(X))
+    return ClassProbabilities(model.predict_proba(X), model.classes_)

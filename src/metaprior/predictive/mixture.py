@@ -13,7 +13,7 @@ kernels may be mixed as well: each draw counts the same.
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, final
+from typing import Any, Self, final
 
 import jax.numpy as jnp
 import numpy as np
@@ -26,7 +26,7 @@ from metaprior.likelihoods import Categorical, Gaussian, OutputLikelihood
 from metaprior.predictive import gaussian_mixture, reductions
 from metaprior.predictive.base import Entropies, Moments, Predictive
 from metaprior.predictive.chunks import Chunks, in_threads
-from metaprior.predictive.draws import FunctionDraws, GaussianChunk, JoinedDraws
+from metaprior.predictive.draws import CHUNK_ROWS, MANY_ROWS, FunctionDraws, GaussianChunk, JoinedDraws
 from metaprior.predictive.gaussian_mixture import Gaussians
 from metaprior.predictive.reductions import ComponentChunk, reduce_chunks
 
@@ -45,10 +45,23 @@ class MixturePredictive(Predictive):
         y = offset + scale * (standardised y), one number per output.
     flat : bool
         Whether the targets were a vector.
+    classes : array, default=None
+        The labels of classes.
     """
 
-    def __init__(self, draws: FunctionDraws, offset: np.ndarray, scale: np.ndarray, *, flat: bool) -> None:
-        super().__init__(offset, scale, flat=flat)
+    #: How many rows a chunk has where one is made of what is known of the rows of a larger distribution.
+    most_rows = CHUNK_ROWS
+
+    def __init__(
+        self,
+        draws: FunctionDraws,
+        offset: np.ndarray,
+        scale: np.ndarray,
+        *,
+        flat: bool,
+        classes: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(offset, scale, flat=flat, classes=classes)
         self._draws, self._likelihood = draws, draws.likelihood
 
     def __len__(self) -> int:
@@ -70,7 +83,9 @@ class MixturePredictive(Predictive):
         for other in others:
             self._require_like(other)
         joined = JoinedDraws([part._draws for part in (self, *others)])
-        return predictive_of(joined, self._offset, self._scale, flat=self._flat)
+        mixture = predictive_of(joined, self._offset, self._scale, flat=self._flat, classes=self._classes)
+        mixture.inputs, mixture.index = self.inputs, self.index
+        return mixture
 
     def _require_like(self, other: "MixturePredictive") -> None:
         same = {
@@ -79,6 +94,7 @@ class MixturePredictive(Predictive):
             and self._draws.has_gaussians == other._draws.has_gaussians,
             "units of the targets": np.array_equal(self._offset, other._offset)
             and np.array_equal(self._scale, other._scale),
+            "classes": np.array_equal(self._classes, other._classes),
         }
         wrong = [name for name, holds in same.items() if not holds]
         if wrong:
@@ -86,6 +102,29 @@ class MixturePredictive(Predictive):
                 f"mixture_of: expected distributions with the same {', '.join(same)}; the {', '.join(wrong)} differ. "
                 "Fit all models to the same data, with one likelihood, and predict the same rows with each."
             )
+
+    # --- some of the rows ---------------------------------------------------------------
+
+    @property
+    @abc.abstractmethod
+    def _chunks(self) -> Chunks[Any]:
+        """What a pass over the rows finds."""
+
+    @abc.abstractmethod
+    def _known_of(self, kept: list[Any], rows: np.ndarray) -> list[Any]:
+        """Return what kept chunks say of some of the rows, in chunks."""
+
+    def _at_rows(self, rows: np.ndarray) -> Self:
+        part = type(self)(self._draws.at_rows(rows), self._offset, self._scale, flat=self._flat, classes=self._classes)
+        kept = self._chunks.kept
+        if kept is not None:
+            vars(part)["_chunks"] = Chunks(lambda: self._known_of(kept, rows), self._known_of(kept, rows))
+        return part
+
+    def _cut(self, num_rows: int) -> list[slice]:
+        """Return the rows of chunks of at most so many rows as one has."""
+        starts = range(0, num_rows, self.most_rows)
+        return [slice(start, min(start + self.most_rows, num_rows)) for start in starts]
 
     # --- one output at a time, where the components are Gaussian ------------------------
 
@@ -121,6 +160,19 @@ class MixturePredictive(Predictive):
                 parts.append(np.asarray(as_float64(self._likelihood).mean(jnp.asarray(f))))
         return np.concatenate(parts, axis=1)
 
+    def _standard_covariance(self) -> np.ndarray:
+        drawn = np.moveaxis(self._standard_draws(), 2, 0)
+        gaps = drawn - np.mean(drawn, axis=1, keepdims=True)
+        return np.swapaxes(gaps, 1, 2) @ gaps / self.num_draws
+
+    def _standard_joint_log_prob(self, y: np.ndarray) -> float:
+        each = np.zeros(self.num_draws)
+        for rows, f in self._draws.coherent().chunks():
+            with in_float64():
+                targets = jnp.broadcast_to(jnp.asarray(y[rows]), (*f.shape[:2], y.shape[1]))
+                each += np.sum(np.asarray(as_float64(self._likelihood).log_prob(jnp.asarray(f), targets)), axis=1)
+        return float(logsumexp(each) - np.log(len(each)))
+
     def _standard_sample(self, rng: np.random.Generator) -> np.ndarray:
         return np.concatenate([self._observed(f, rng) for _, f in self._draws.coherent().chunks()], axis=1)
 
@@ -144,6 +196,9 @@ class DrawsPredictive(MixturePredictive):
     def _chunks(self) -> Chunks[tuple[slice, np.ndarray]]:
         """The values of the functions."""
         return Chunks(self._draws.chunks)
+
+    def _known_of(self, kept: list[tuple[slice, np.ndarray]], rows: np.ndarray) -> list[tuple[slice, np.ndarray]]:
+        return [(cut, _taken(kept, [f for _, f in kept], rows[cut])) for cut in self._cut(len(rows))]
 
     @property
     def _is_gaussian(self) -> bool:
@@ -197,6 +252,35 @@ class GaussianMixturePredictive(MixturePredictive):
     def _chunks(self) -> Chunks[GaussianChunk]:
         """The moments of the functions."""
         return Chunks(self._draws.gaussians)
+
+    most_rows = MANY_ROWS
+
+    def _known_of(self, kept: list[GaussianChunk], rows: np.ndarray) -> list[GaussianChunk]:
+        def of(cut: slice) -> GaussianChunk:
+            mean, covariance = (
+                _taken(kept, arrays, rows[cut])
+                for arrays in ([chunk.mean for chunk in kept], [chunk.covariance for chunk in kept])
+            )
+            return GaussianChunk(cut, mean, covariance, kept[0].noise)
+
+        return [of(cut) for cut in self._cut(len(rows))]
+
+    def _standard_covariance(self) -> np.ndarray:
+        means, within = [], np.zeros(())
+        for mean, covariance, _ in self._draws.joint_gaussians():
+            means.append(mean.T)
+            within = within + np.einsum("knkm->knm", covariance)
+        gaps = np.swapaxes(np.stack(means) - np.mean(means, axis=0), 0, 1)  # [K, S, N]
+        return (within + np.swapaxes(gaps, 1, 2) @ gaps) / len(means)
+
+    def _standard_joint_log_prob(self, y: np.ndarray) -> float:
+        each = [
+            gaussian_mixture.joint_log_density(
+                covariance.reshape(y.size, -1), (y - mean).T.ravel(), np.repeat(noise, len(y))
+            )
+            for mean, covariance, noise in self._draws.joint_gaussians()
+        ]
+        return float(logsumexp(each) - np.log(len(each)))
 
     def _gaussians(self) -> Iterable[Gaussians]:
         for chunk in self._chunks:
@@ -256,10 +340,26 @@ def _log_density(mean: np.ndarray, covariance: np.ndarray, y: np.ndarray) -> np.
     return logsumexp(each, axis=0) - np.log(len(mean))
 
 
-def predictive_of(draws: FunctionDraws, offset: np.ndarray, scale: np.ndarray, *, flat: bool) -> Predictive:
+def _taken(kept: Sequence[tuple[Any, ...]], arrays: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """Return some of the rows, [S, rows, ...], of arrays that belong to chunks, the slices of which come first."""
+    found = np.empty((arrays[0].shape[0], len(rows), *arrays[0].shape[2:]))
+    for (place, *_), array in zip(kept, arrays, strict=True):
+        is_here = (rows >= place.start) & (rows < place.stop)
+        found[:, is_here] = array[:, rows[is_here] - place.start]
+    return found
+
+
+def predictive_of(
+    draws: FunctionDraws,
+    offset: np.ndarray,
+    scale: np.ndarray,
+    *,
+    flat: bool,
+    classes: np.ndarray | None = None,
+) -> MixturePredictive:
     """Return the predictive distribution, in the units of the data, of a model whose functions are given."""
     form = GaussianMixturePredictive if draws.has_gaussians else DrawsPredictive
-    return form(draws, offset, scale, flat=flat)
+    return form(draws, offset, scale, flat=flat, classes=classes)
 
 
 def mixture_of(predictives: Sequence[Predictive]) -> Predictive:
