@@ -61,8 +61,8 @@ def _scores(model: Any, x: "np.ndarray", y: "np.ndarray") -> dict[str, float | N
 
     predictive = model.predict_distribution(x)
     if predictive.is_classification:
-        numbers = np.searchsorted(model.classes_, y)
-        return {**scores(predictive, numbers), "most_frequent": float(np.max(np.bincount(numbers)) / len(y))}
+        _, counts = np.unique(y, return_counts=True)
+        return {**scores(predictive, y), "most_frequent": float(np.max(counts) / len(y))}
     found, squared = scores(predictive, y), float(np.var(y))
     explained = 1 - found["rmse"] ** 2 / squared if squared else None
     return {**found, "r2": explained, "std": squared**0.5}

@@ -55,6 +55,7 @@ def run(args: argparse.Namespace) -> Result:
     from metaprior.io.atomic import write_atomically
 
     subject = Subject.of(model, frame, allow_unseen=args.allow_unseen, seed=args.random_state)
+    _ = subject.scores  # an error in the target is told before the work
     figures, diagnosis = _looked_at(subject, args)
     report = report_of(subject, figures, diagnosis, (args.model, args.table), len(frame))
     content = page(report).encode("utf-8", "backslashreplace")

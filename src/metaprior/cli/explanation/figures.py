@@ -15,6 +15,7 @@ import numpy as np
 from metaprior.cli.explanation.subject import Subject, figure_text
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 #: The colours of a light page, and what stands for them on a dark one.
@@ -31,9 +32,10 @@ DARK = {
 }
 #: If a drawing has more bytes, it is embedded as dots (PNG), and both versions are the light one.
 LARGEST_SVG = 600_000
-#: Points of a curve, rows of the detail of a curve, and rows from which a detail is drawn.
-NUM_POINTS, DETAIL, MANY_ROWS = 1_500, 80, 200
-SETTINGS = {"text.color": "#202020", "svg.hashsalt": "metaprior", "svg.fonttype": "path", "axes.unicode_minus": True}
+#: Points of a curve.
+NUM_POINTS = 1_500
+#: Every colour is written in the drawing, which has the same bytes each time, and no name is read as a formula.
+SETTINGS = {"text.color": "#202020", "text.parse_math": False, "svg.hashsalt": "metaprior", "svg.fonttype": "path"}
 
 
 class Figure(NamedTuple):
@@ -56,7 +58,7 @@ def all_figures(subject: Subject) -> Iterator[tuple[str, "list[Figure | NoFigure
     """Yield the figures of every section, one section after another."""
     yield "fit", _fit(subject)
     yield "calibration", _calibration(subject)
-    yield "components", [_components(subject)]
+    yield "components", _components(subject)
     yield "relevance", [_relevance(subject)]
     yield "training", [_training(subject)]
 
@@ -76,14 +78,14 @@ def _fit(subject: Subject) -> "list[Figure | NoFigure]":
                 "Where there are no data, the intervals should widen.",
             )
         ]
-        if len(x) > MANY_ROWS:
-            last = np.argsort(subject.x[:, 0], kind="stable")[-DETAIL:]
+        if subject.is_long_curve:
+            last = subject.last_rows
             some, own = x.iloc[last], None if y is None else y[last]
             found.append(
                 drawn(
                     lambda ax: plots.plot_fit(model, some, own, n_points=NUM_POINTS, n_draws=3, ax=ax),
-                    f"The last {DETAIL} rows of {subject.target} against {subject.names[0]}",
-                    f"A closer look: the last {DETAIL} rows, and what lies beyond them.",
+                    f"The last {len(last)} rows of {subject.target} against {subject.names[0]}",
+                    f"A closer look: the last {len(last)} rows, and what lies beyond them.",
                 )
             )
         return found
@@ -144,14 +146,18 @@ def _calibration(subject: Subject) -> "list[Figure | NoFigure]":
     ]
 
 
-def _components(subject: Subject) -> "Figure | NoFigure":
+def _components(subject: Subject) -> "list[Figure | NoFigure]":
     from metaprior import plots
 
-    return drawn(
-        lambda ax: plots.plot_components(subject.named_estimator, subject.named_x, ax=ax),
-        "What each part of the input kernel contributes",
-        "What each part of the input kernel contributes to the prediction.",
-    )
+    model, alt = subject.named_estimator, "What each part of the input kernel contributes"
+
+    def along(x: "pd.DataFrame", caption: str) -> "Figure | NoFigure":
+        return drawn(lambda ax: plots.plot_components(model, x, n_points=NUM_POINTS, ax=ax), alt, caption)
+
+    found = [along(subject.named_x, "What each part of the input kernel contributes to the prediction.")]
+    if isinstance(found[0], Figure) and subject.is_long_curve:
+        found.append(along(subject.named_x.iloc[subject.last_rows], f"The last {len(subject.last_rows)} rows of it."))
+    return found
 
 
 def _relevance(subject: Subject) -> "Figure | NoFigure":
@@ -208,7 +214,7 @@ def recoloured(drawing: bytes, colours: Mapping[str, str]) -> bytes:
 
 @contextmanager
 def _settings() -> Iterator[None]:
-    """Draw in the library's style, with every colour written in the drawing, and the same bytes each time."""
+    """Draw in the library's style and with these settings."""
     import matplotlib as mpl
 
     from metaprior import plots

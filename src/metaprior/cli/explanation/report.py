@@ -32,7 +32,7 @@ def report_of(
         f"{Path(table_path).name}.",
         facts=_facts(data),
         scores=[(name, f"{value:.4g}", MEANINGS[name]) for name, value in subject.scores.items()],
-        scores_note=_scores_note(subject, data),
+        scores_note=_scores_note(subject, diagnosis),
         findings=[] if diagnosis is None else [(f.severity, f.name, f.sentence, f.advice) for f in _ordered(diagnosis)],
         left_out=_left_out(subject, diagnosis),
         figures=figures,
@@ -62,12 +62,12 @@ def _facts(data: dict[str, Any]) -> dict[str, str]:
     return facts
 
 
-def _scores_note(subject: Subject, data: dict[str, Any]) -> str:
-    if subject.y is None:
+def _scores_note(subject: Subject, diagnosis: "Diagnosis | None") -> str:
+    if diagnosis is None:
         return f"The table has no values of {subject.target!r} in all rows, so the predictions cannot be scored."
     return (
-        "If these are the rows of the fit, the scores are better than those of new rows will be; "
-        f"'metaprior fit --holdout 0.2' scores rows that were not fitted. The fit had {counted(data['rows'], 'row')}."
+        f"{diagnosis.title}. Rows that were fitted have better scores than new ones will have; 'metaprior fit --holdout "
+        "0.2' scores rows that were not fitted."
     )
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 2_000
 #: The rows that it lists, and the columns that it shows of them.
 NUM_LISTED, MOST_COLUMNS = 10, 8
+#: Rows from which a curve is shown a second time, closer, and the rows that are shown then.
+MANY_ROWS, DETAIL = 200, 80
 #: The longest name in a figure, in characters.
 LONGEST_NAME = 32
 
@@ -94,6 +96,16 @@ class Subject:
         named.feature_names_in_ = np.array(self.unique_names, object)
         return named
 
+    @property
+    def is_long_curve(self) -> bool:
+        """Whether the rows are so many along one column that a closer look at the last of them helps."""
+        return self.x.shape[1] == 1 and len(self.x) > MANY_ROWS
+
+    @property
+    def last_rows(self) -> np.ndarray:
+        """The rows with the largest values of the first column."""
+        return np.argsort(self.x[:, 0], kind="stable")[-DETAIL:]
+
     @cached_property
     def y(self) -> np.ndarray | None:
         """The targets, or None if the table has none for all of its rows."""
@@ -151,6 +163,6 @@ class Subject:
 
 
 def figure_text(name: str) -> str:
-    """Return a name that a figure can show: short, printable, and without formulas."""
+    """Return a name that a figure can show: short and printable."""
     short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
-    return printable(short).replace("\n", " ").replace("$", r"\$")
+    return printable(short).replace("\n", " ")
