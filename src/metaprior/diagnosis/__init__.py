@@ -4,7 +4,7 @@ Each check is one file in `checks/`. It looks at a `Subject` (a fitted estimator
 returns a `Finding`, or says with a `LeftOut` why it cannot look.
 """
 
-from metaprior.diagnosis.diagnose import diagnose
+from metaprior.diagnosis.all_checks import diagnose
 from metaprior.diagnosis.finding import Diagnosis, Finding, LeftOut
 
 __all__ = ["Diagnosis", "Finding", "LeftOut", "diagnose"]

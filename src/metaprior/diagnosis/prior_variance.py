@@ -58,8 +58,8 @@ def at_the_mean(model: Model) -> FunctionGP:
     """Return the Gaussian process of the outputs where everything below is at its mean."""
     model = predicting(model)
     sizes = model.sizes()
-    none = [jnp.zeros(size) for size in (sizes.latents, sizes.weights, sizes.spectral)]
-    drawn, own = model.with_hypers(StandardNormals(*none, jnp.zeros((0, 0))))
+    latents, weights, spectral = (jnp.zeros(size) for size in (sizes.latents, sizes.weights, sizes.spectral))
+    drawn, own = model.with_hypers(StandardNormals(latents, weights, spectral, jnp.zeros((0, 0))))
     return FunctionGP.of(drawn.weights.prepared().draw(own), drawn.network)
 
 

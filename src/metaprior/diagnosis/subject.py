@@ -22,7 +22,7 @@ ROWS = ("auto", "held_out", "training")
 #: Rows that are looked at; of more, so many are chosen at random.
 MOST_ROWS = 2000
 #: Sets of targets that are drawn from the model itself, to see what it would make of data of its own.
-NUM_REPLICATES = 256
+NUM_REPLICATES = 128
 #: Standardised rows that are no further apart than this are the same (training rows may be kept in float32).
 SAME_ROW = 1e-4
 

@@ -21,7 +21,7 @@ from metaprior.output_layer import FunctionGP
 from metaprior.output_layer.base import Batch
 from metaprior.random import StandardNormals, take
 from metaprior.types import Leaf
-from metaprior.weight_gp import Anchored
+from metaprior.weight_gp import Anchored, Posterior
 from metaprior.weights import MeanField, MetaGP, Mixed, WeightDraw, WeightModel
 from metaprior.weights.metagp import MetaGPDraw
 from metaprior.weights.mixed import MixedDraw, shares_of
@@ -44,7 +44,7 @@ def log_weight(model: Model, normals: StandardNormals, batch: Batch) -> Float[Ar
         total = total - model.weights.kl().get("kl_scale", jnp.zeros(()))
     else:
         total = total + model.hypers.log_ratio(dataclasses.replace(model, hypers=None), normals.weights)
-    return total + _log_ratio(drawn.weights, draw, own)
+    return total + log_ratio(drawn.weights, draw, own)
 
 
 def log_density_of_normals(model: Model, normals: StandardNormals, batch: Batch) -> Float[Array, ""]:
@@ -53,12 +53,12 @@ def log_density_of_normals(model: Model, normals: StandardNormals, batch: Batch)
     return log_weight(model, normals, batch) - 0.5 * sum((jnp.sum(part**2) for part in parts), jnp.zeros(()))
 
 
-def _log_ratio(weights: WeightModel, draw: WeightDraw, normals: StandardNormals) -> Float[Array, ""]:
+def log_ratio(weights: WeightModel, draw: WeightDraw, normals: StandardNormals) -> Float[Array, ""]:
     """Return log p - log q of what a weight model draws below the output layer."""
     if isinstance(weights, Mixed):
         assert isinstance(draw, MixedDraw)
         parts = zip(weights.parts, draw.draws, shares_of(weights, normals), strict=True)
-        return sum((_log_ratio(*part) for part in parts), jnp.zeros(()))
+        return sum((log_ratio(*part) for part in parts), jnp.zeros(()))
     if isinstance(weights, MeanField):
         return _of_mean_field(weights, normals.weights)
     if isinstance(weights, MetaGP):
@@ -93,6 +93,7 @@ def _of_values(model: MetaGP, draw: MetaGPDraw, g: int, normals: Float[Array, " 
     assert isinstance(sparse_gp, Anchored)
     assert own is not None
     posterior = model.prepared().roots[g]
+    assert isinstance(posterior, Posterior)
     log_q = -0.5 * jnp.sum(normals[: sparse_gp.n_inducing] ** 2) - posterior.log_determinant
     if own.inverse_root is not None:
         logs = jnp.sum(jnp.log(jnp.diagonal(own.inverse_root)))

@@ -45,6 +45,7 @@ def input_kernel(subject: Subject) -> Finding | LeftOut:
 def kernel_variation(subject: Subject) -> float:
     """Return 1 minus the least correlation of the input kernel between two rows."""
     weights = metagp_of(subject.model.weights)
+    assert weights.input_kernel is not None
     x = subject.seen_x_unit
     x = x[np.linspace(0, len(x) - 1, min(MOST_ROWS, len(x))).round().astype(int)]
     with in_float64():

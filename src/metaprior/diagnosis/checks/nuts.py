@@ -73,9 +73,9 @@ def _checked_target(subject: Subject) -> Target:
 def _as_normals(target: Target, flat: Float[np.ndarray, "S n"] | Array) -> StandardNormals:
     """Return states as normals of draws."""
     sizes = target.model.sizes()
-    parts = jnp.split(jnp.asarray(flat), np.cumsum([sizes.latents, sizes.weights]).tolist(), axis=-1)
-    none = jnp.zeros((*flat.shape[:-1], target.batch.x.shape[0], 0))
-    return StandardNormals(*parts, none)
+    ends = np.cumsum([sizes.latents, sizes.weights]).tolist()
+    latents, weights, spectral = jnp.split(jnp.asarray(flat), ends, axis=-1)
+    return StandardNormals(latents, weights, spectral, jnp.zeros((*flat.shape[:-1], target.batch.x.shape[0], 0)))
 
 
 def sampled(target: Target, seed: int) -> Chains:

@@ -5,6 +5,8 @@ compared with what chance gives: for training rows by shuffling the scores, for 
 itself draws, because there neighbours share the error of an uncertain function.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 from scipy.special import ndtri
 
@@ -24,29 +26,30 @@ def residuals(subject: Subject) -> Finding | LeftOut:
         return LeftOut(NAME, "classes have no residuals.")
     if len(subject) < LEAST_ROWS:
         return LeftOut(NAME, f"{len(subject)} rows are too few; give at least {LEAST_ROWS}.")
-    pit, replicates = subject.pit, subject.replicate_pits
-    found = [
-        _of_output(subject, pit[:, k], None if replicates is None else replicates[:, :, k]) for k in range(pit.shape[1])
-    ]
-    worst = min(range(len(found)), key=lambda k: (found[k][1], -found[k][0]))
-    correlation, p_value = found[worst]
+    found = _correlations(subject, subject.pit)
+    worst, correlation = int(np.argmax(found)), float(np.max(found))
+    by_chance = np.array([np.max(_correlations(subject, own)) for own in _chance(subject)])
+    p_value = float((1 + np.sum(by_chance >= correlation)) / (1 + len(by_chance)))
     which = "" if len(found) == 1 else f" of target {worst}"
     numbers = {"correlation": correlation, "p_value": p_value}
     told = f"correlation of neighbours {correlation:.2f}, p = {p_value:.2g}"
-    if p_value >= LEVEL / len(found) or correlation < LEAST_CORRELATION:
+    if p_value >= LEVEL or correlation < LEAST_CORRELATION:
         return Finding(NAME, "ok", f"Errors of neighbouring rows{which} have nothing in common ({told}).", "", numbers)
     sentence = f"Errors of neighbouring rows{which} are alike ({told}): the function misses something."
     return Finding(NAME, "warning", sentence, _advice(subject), numbers)
 
 
-def _of_output(subject: Subject, pit: np.ndarray, replicates: np.ndarray | None) -> tuple[float, float]:
-    found = neighbour_correlation(pit, subject.neighbours)
-    if replicates is None:
-        rng = np.random.default_rng(subject.seed)
-        by_chance = [neighbour_correlation(rng.permutation(pit), subject.neighbours) for _ in range(NUM_SHUFFLES)]
-    else:
-        by_chance = [neighbour_correlation(own, subject.neighbours) for own in replicates]
-    return found, float((1 + np.sum(np.array(by_chance) >= found)) / (1 + len(by_chance)))
+def _correlations(subject: Subject, pit: np.ndarray) -> np.ndarray:
+    """Return the correlation of neighbours for every output of transforms [N, outputs]."""
+    return np.array([neighbour_correlation(column, subject.neighbours) for column in pit.T])
+
+
+def _chance(subject: Subject) -> Iterable[np.ndarray]:
+    """Return transforms without structure: those that the model expects, or shuffled rows."""
+    if subject.replicate_pits is not None:
+        return subject.replicate_pits
+    rng = np.random.default_rng(subject.seed)
+    return (rng.permutation(subject.pit) for _ in range(NUM_SHUFFLES))
 
 
 def neighbour_correlation(pit: np.ndarray, neighbours: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""Whether the predictions are better than a constant: log densities, row by row, against those of a constant predictor."""
+"""Whether the predictions are better than a constant: log densities against those of a constant predictor."""
 
 import numpy as np
 from scipy.special import gammaln, xlogy
