@@ -54,7 +54,7 @@ class Counted(RegressorMixin, BaseEstimator):
 
 @pytest.fixture(scope="module")
 def estimators():
-    return [MetaGPRegressor(**SMALL), BayesianRidge(), GaussianProcessRegressor(RBF(), alpha=0.1)]
+    return [MetaGPRegressor(**SMALL, input_kernel=None), BayesianRidge(), GaussianProcessRegressor(RBF(), alpha=0.1)]
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_one_fold_has_no_standard_error():
 
 @pytest.fixture(scope="module")
 def class_table():
-    estimators = {"network": MetaGPClassifier(**SMALL), "logistic": LogisticRegression()}
+    estimators = {"network": MetaGPClassifier(**SMALL, input_kernel=None), "logistic": LogisticRegression()}
     return compare(estimators, X, LABELS, cv=3, verbose=False)
 
 
@@ -181,13 +181,13 @@ def test_random_state_shuffles_the_folds():
 
 def test_several_targets_are_scored_together():
     both = np.column_stack([Y, -Y])
-    estimators = [MetaGPRegressor(**SMALL), GaussianProcessRegressor(RBF(), alpha=0.1)]
+    estimators = [MetaGPRegressor(**SMALL, input_kernel=None), GaussianProcessRegressor(RBF(), alpha=0.1)]
     table = compare(estimators, X, both, cv=2, verbose=False)
     assert np.all(np.isfinite(table.to_numpy()))
 
 
 def test_pipelines_and_searches_answer_as_the_estimator_at_their_end():
-    network = MetaGPRegressor(**SMALL)
+    network = MetaGPRegressor(**SMALL, input_kernel=None)
     search = GridSearchCV(BayesianRidge(), {"alpha_1": [1e-6]})
     scaled = make_pipeline(StandardScaler(), network)
     table = scores_of({"n": network, "s": scaled, "search": search, "ridge": BayesianRidge()}, X, Y, cv=2)

@@ -35,23 +35,15 @@ def test_many_columns_are_not_all_named():
     assert words.endswith("'d' (over 1) and 2 more columns")
 
 
-CANDIDATES = [
-    {"kernel": "periodic + rbf", "behind": 0.0, "taken": True},
-    {"kernel": "rbf", "behind": 45.23, "taken": False},
-    {"kernel": "none", "behind": 120.0, "taken": False},
-]
-
-
-def test_a_choice_is_told_with_its_distance_in_nats():
-    data = {"input_kernel": "RBF()", "input_kernel_in_words": "smooth", "kernel_search": CANDIDATES}
+def test_the_kernel_is_told_as_code_in_words_and_with_its_distance_from_the_next_one():
+    search = [
+        {"kernel": "periodic + rbf", "bound": 10.0, "taken": True},
+        {"kernel": "rbf", "bound": -35.2, "taken": False},
+    ]
+    data = {"input_kernel": "RBF(0.123456789)", "input_kernel_in_words": "smooth", "kernel_search": search}
     rows = dict(kernel_rows(data))
+    assert rows["input kernel"] == "RBF(0.1235)"
     assert rows["in words"] == "smooth"
-    assert rows["chosen"] == "periodic + rbf, by the bound, out of 3 candidates: 45.2 nats above rbf, the next"
-    closer = [CANDIDATES[0], {**CANDIDATES[1], "behind": -1.5}]
-    assert dict(kernel_rows({**data, "kernel_search": closer}))["chosen"] == (
-        "periodic + rbf, by the bound, out of 2 candidates: because it is simpler than rbf, whose bound is only 1.5 "
-        "nats higher"
-    )
-    assert dict(kernel_rows({"input_kernel": None})) == {
-        "input kernel": "none: the weights are the same at every input"
-    }
+    assert rows["chosen"] == "periodic + rbf, 45.2 nats above rbf, of 2 candidates"
+    without = {"input_kernel": None, "input_kernel_in_words": None, "kernel_search": None}
+    assert dict(kernel_rows(without)) == {"input kernel": "none: the weights are the same at every input"}

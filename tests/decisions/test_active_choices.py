@@ -191,12 +191,12 @@ def test_long_batches_of_classes_tell_no_more_than_which_draw_it_is():
 
 @pytest.fixture(scope="module")
 def regression():
-    return MetaGPRegressor(**SMALL, random_state=0).fit(X[:16], Y[:16]).predict_distribution(X)
+    return MetaGPRegressor(**SMALL, random_state=0, input_kernel=None).fit(X[:16], Y[:16]).predict_distribution(X)
 
 
 @pytest.fixture(scope="module")
 def classification():
-    return MetaGPClassifier(**SMALL, random_state=0).fit(X[:16], LABELS[:16]).predict_distribution(X)
+    return MetaGPClassifier(**SMALL, random_state=0, input_kernel=None).fit(X[:16], LABELS[:16]).predict_distribution(X)
 
 
 def test_acquisitions_are_what_the_distribution_answers(regression, classification):

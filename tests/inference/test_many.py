@@ -111,7 +111,7 @@ def test_a_run_that_its_rule_ends_keeps_the_model_it_had_then():
 
 
 def small(**parameters) -> MetaGPRegressor:
-    return MetaGPRegressor((4,), n_inducing=6, max_iter=60, n_predict_draws=16, **parameters)
+    return MetaGPRegressor((4,), n_inducing=6, max_iter=60, n_predict_draws=16, **{"input_kernel": None, **parameters})
 
 
 @pytest.mark.slow

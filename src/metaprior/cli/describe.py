@@ -1,10 +1,32 @@
 """A description of a model for `metaprior fit`, `metaprior info` and `metaprior explain`."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from metaprior.tables import Schema
     from metaprior.tables.model import TableModel
+
+
+def searched(estimator: Any) -> list[dict[str, Any]] | None:
+    """Return the candidates for the input kernel with their bounds; None where the user has named it."""
+    columns = vars(estimator).get("_kernel_search")
+    if columns is None:
+        return None
+    rows = zip(columns["kernel"].tolist(), columns["bound"].tolist(), columns["taken"].tolist(), strict=True)
+    return [{"kernel": name, "bound": round(bound, 2), "taken": taken > 0} for name, bound, taken in rows]
+
+
+def chosen_in_words(data: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return a line that says which candidate was taken, and by how many nats; none where there was no search."""
+    search = data["kernel_search"]
+    if search is None:
+        return []
+    taken = next(row for row in search if row["taken"])
+    best = next(row for row in search if not row["taken"])
+    nats = taken["bound"] - best["bound"]
+    side = "above" if nats >= 0 else "below"
+    return [("chosen", f"{taken['kernel']}, {abs(nats):.1f} nats {side} {best['kernel']}, of {len(search)} candidates")]
 
 
 def described(model: "TableModel") -> dict[str, Any]:
@@ -31,34 +53,23 @@ def _kernel(estimator: Any, schema: "Schema") -> dict[str, Any]:
     from metaprior.cli.kernel_phrases import kernel_phrase
     from metaprior.tables.columns import Date
 
-    kernel, search = estimator.input_kernel_, getattr(estimator, "kernel_search_", None)
-    found: dict[str, Any] = {"input_kernel": None if kernel is None else " ".join(repr(kernel).split())}
-    if kernel is not None:
-        units = {column.name: "days" for column in schema.columns if isinstance(column, Date)}
-        found["input_kernel_in_words"] = kernel_phrase(kernel, schema.features(), units)
-    if search is not None:
-        found["kernel_search"] = search.to_dict("records")
-    return found
+    kernel = estimator.input_kernel_
+    units = {column.name: "days" for column in schema.columns if isinstance(column, Date)}
+    return {
+        "input_kernel": None if kernel is None else " ".join(repr(kernel).split()),
+        "input_kernel_in_words": None if kernel is None else kernel_phrase(kernel, schema.features(), units),
+        "kernel_search": searched(estimator),
+    }
 
 
 def kernel_rows(data: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what a description says of the input kernel, as a table of two columns."""
-    rows = [("input kernel", data["input_kernel"] or "none: the weights are the same at every input")]
-    if "input_kernel_in_words" in data:
-        rows.append(("in words", data["input_kernel_in_words"]))
-    if "kernel_search" in data:
-        rows.append(("chosen", _choice(data["kernel_search"])))
-    return rows
+    if data["input_kernel"] is None:
+        return [("input kernel", "none: the weights are the same at every input"), *chosen_in_words(data)]
+    code = ("input kernel", with_short_numbers(data["input_kernel"]))
+    return [code, ("in words", data["input_kernel_in_words"]), *chosen_in_words(data)]
 
 
-def _choice(candidates: list[dict[str, Any]]) -> str:
-    """Return which candidate a fit took, and how far the next one is behind."""
-    taken = next(row for row in candidates if row["taken"])
-    others = sorted((row for row in candidates if not row["taken"]), key=lambda row: row["behind"])
-    if not others:
-        return f"{taken['kernel']}, the only candidate"
-    first, nats = others[0], others[0]["behind"]
-    how = f"{nats:.1f} nats above {first['kernel']}, the next"
-    if nats < 0:
-        how = f"because it is simpler than {first['kernel']}, whose bound is only {-nats:.1f} nats higher"
-    return f"{taken['kernel']}, by the bound, out of {len(candidates)} candidates: {how}"
+def with_short_numbers(text: str) -> str:
+    """Return code with at most four digits of each number that has a point."""
+    return re.sub(r"\d+\.\d+(?:e[-+]?\d+)?", lambda number: f"{float(number[0]):.4g}", text)

@@ -11,8 +11,8 @@ from metaprior.cli.result import UsageError
 if TYPE_CHECKING:
     from metaprior.tables import Schema
 
-#: The default input kernel.
-USUAL_KERNEL = "rbf"
+#: The default input kernel: the bound chooses among some.
+USUAL_KERNEL = "auto"
 ACTIVATIONS = ("tanh", "relu", "logistic", "gelu", "silu", "elu", "softplus", "identity")
 LIKELIHOODS = ("gaussian", "heteroscedastic", "student_t", "poisson")
 #: The longest value of --set, in characters: enough for any parameter, and too little to be nested too deeply.
@@ -36,8 +36,9 @@ def add_estimator(parser: argparse.ArgumentParser) -> None:
         "--input-kernel",
         default=USUAL_KERNEL,
         metavar="KERNEL",
-        help="how the weights vary with the input: rbf (default), periodic, matern12, matern32, matern52, "
-        f"rational_quadratic, linear, constant, or none for the same weights everywhere; {FORM}",
+        help="how the weights vary with the input: auto (default: the bound chooses among some), rbf, periodic, "
+        f"matern12, matern32, matern52, rational_quadratic, linear, constant, or none for the same weights everywhere; "
+        f"{FORM}",
     )
     group.add_argument("--hidden", type=_sizes, metavar="N,N", help="units of the hidden layers; default: 50")
     group.add_argument("--activation", choices=ACTIVATIONS, help="default: tanh")

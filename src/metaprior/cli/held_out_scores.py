@@ -4,7 +4,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from metaprior.cli.result import aligned, counted
+from metaprior.cli.result import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,15 +24,15 @@ def held_out_scores(
     return {"rows": len(held), "fitted_rows": len(fitted), "seconds": round(seconds, 3), "scores": scored}
 
 
-def described_scores(held_out: dict[str, Any], target: str) -> str:
-    """Return lines for people."""
+def described_scores(held_out: dict[str, Any], target: str) -> list[tuple[str, str]]:
+    """Return rows for people, as a table of two columns."""
+    found = held_out["scores"]
     head = (
         f"{counted(held_out['rows'], 'row')}, {held_out['chosen']}; a fit to the other {held_out['fitted_rows']}, in "
         f"{held_out['seconds']:.1f} s, predicts them so:"
     )
-    found = held_out["scores"]
     rows = _of_classes(found) if "accuracy" in found else _of_numbers(found, target)
-    return f"{aligned([('held out', head)])}\n{aligned(rows, '    ')}"
+    return [("held out", head), *[(f"  {name}", said) for name, said in rows]]
 
 
 def _of_numbers(found: dict[str, Any], target: str) -> list[tuple[str, str]]:

@@ -56,7 +56,10 @@ def _base(kernel: Any, features: Sequence[str], units: Mapping[str, str]) -> str
 def _each(features: Sequence[str], values: Any, units: Mapping[str, str], verb: str) -> str:
     """Return the columns with a value of each; that of a single one stands after it, and those of more in brackets."""
     spread = np.broadcast_to(np.asarray(values, np.float64), len(features))
-    said = [f"{verb} {value:.3g} {units.get(name, '')}".strip() for name, value in zip(features, spread, strict=True)]
+    said = [
+        f"{verb} {float(f'{value:.3g}'):,g} {units.get(name, '')}".strip()
+        for name, value in zip(features, spread, strict=True)
+    ]
     if len(features) == 1 and verb != "over":
         return f"{features[0]!r} {said[0]}"
     return _listed([f"{name!r} ({own})" for name, own in zip(features, said, strict=True)])

@@ -1,5 +1,7 @@
 """A kernel on inputs, from the units of the data to standardised ones."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from metaprior.estimators.period import starting_periods
@@ -10,6 +12,12 @@ from metaprior.kernels.stationary import Stationary
 #: drawn. Weights that change slowly with x leave the fast changes to the network; a start that is too long ends there,
 #: with a lower bound and a network that is sure of itself outside the data.
 START_LENGTHSCALE = 0.35
+
+
+class Standardised(NamedTuple):
+    """An input kernel that is already one of what the network's input kernel sees, with its start."""
+
+    kernel: Kernel
 
 
 def input_kernel_for(

@@ -381,7 +381,8 @@ def mixture_of(predictives: Sequence[Predictive]) -> Predictive:
     >>> from metaprior import MetaGPRegressor
     >>> from metaprior.predictive.mixture import mixture_of
     >>> X, y = np.linspace(0, 1, 20)[:, None], np.linspace(0, 1, 20) ** 2
-    >>> models = [MetaGPRegressor((5,), max_iter=20, random_state=seed).fit(X, y) for seed in range(2)]
+    >>> usual = {"input_kernel": "rbf", "max_iter": 20}
+    >>> models = [MetaGPRegressor((5,), **usual, random_state=seed).fit(X, y) for seed in range(2)]
     >>> mixture_of([model.predict_distribution(X) for model in models]).num_draws
     256
     """

@@ -103,7 +103,8 @@ def _text(data: dict[str, Any]) -> str:
         *([("dates", f"{'; '.join(dates)}: in days since the first")] if dates else []),
         ("training", f"{data['steps']} steps in {data['seconds']:.1f} s, ELBO {data['elbo']:.1f}"),
     ]
-    lines = [f"{data['model']}: {data['task']} of {data['target']!r} on {sizes}", aligned(rows)]
+    lines = [f"{data['model']}: {data['task']} of {data['target']!r} on {sizes}"]
     if "holdout" in data:
-        lines += [described_scores(data["holdout"], data["target"]), f"  {data['model']} is fitted to all rows."]
-    return "\n".join(lines)
+        rows += described_scores(data["holdout"], data["target"])
+        return "\n".join([*lines, aligned(rows), f"{data['model']} is fitted to all rows."])
+    return "\n".join([*lines, aligned(rows)])

@@ -71,10 +71,11 @@ def _text(data: dict[str, Any]) -> str:
         ("versions", ", ".join(f"{name} {number}" for name, number in data["versions"].items())),
         ("left out", ", ".join(map(repr, data["ignored"])) or "none"),
     ]
+    if "holdout" in data:
+        head += described_scores(data["holdout"], data["target"])
     columns = aligned(list(data["columns"].items()))
-    held_out = f"{described_scores(data['holdout'], data['target'])}\n" if "holdout" in data else ""
     return (
-        f"{data['model']}: a model for tables, format {data['format']}\n{aligned(head)}\n{held_out}"
+        f"{data['model']}: a model for tables, format {data['format']}\n{aligned(head)}\n"
         f"columns ({counted(len(data['features']), 'feature')}):\n{columns}\n{_parameters(data)}"
     )
 

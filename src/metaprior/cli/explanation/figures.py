@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from metaprior.cli.describe import with_short_numbers
 from metaprior.cli.explanation.subject import Subject, figure_text
 
 if TYPE_CHECKING:
@@ -152,12 +153,22 @@ def _components(subject: Subject) -> "list[Figure | NoFigure]":
     model, alt = subject.named_estimator, "What each part of the input kernel contributes"
 
     def along(x: "pd.DataFrame", caption: str) -> "Figure | NoFigure":
-        return drawn(lambda ax: plots.plot_components(model, x, n_points=NUM_POINTS, ax=ax), alt, caption)
+        return drawn(lambda ax: _short_names(plots.plot_components(model, x, n_points=NUM_POINTS, ax=ax)), alt, caption)
 
     found = [along(subject.named_x, "What each part of the input kernel contributes to the prediction.")]
     if isinstance(found[0], Figure) and subject.is_long_curve:
         found.append(along(subject.named_x.iloc[subject.last_rows], f"The last {len(subject.last_rows)} rows of it."))
     return found
+
+
+def _short_names(axes: "Axes") -> None:
+    """Shorten the names of kernels beside the bars, or in the legend, so that the figure has room for them."""
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    legend = axes.get_legend()
+    if legend is None:
+        axes.set_yticks(axes.get_yticks(), [figure_text(with_short_numbers(label)) for label in labels])
+    for text in [] if legend is None else legend.get_texts():
+        text.set_text(figure_text(with_short_numbers(text.get_text()), 60))
 
 
 def _relevance(subject: Subject) -> "Figure | NoFigure":

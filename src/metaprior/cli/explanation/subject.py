@@ -162,7 +162,7 @@ class Subject:
         }
 
 
-def figure_text(name: str) -> str:
+def figure_text(name: str, longest: int = LONGEST_NAME) -> str:
     """Return a name that a figure can show: short and printable."""
-    short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
+    short = name if len(name) <= longest else f"{name[: longest - 3]}..."
     return printable(short).replace("\n", " ")
