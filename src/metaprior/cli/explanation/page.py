@@ -11,7 +11,7 @@ from metaprior.cli.streams import printable
 
 #: What belongs to this page alone.
 OWN_STYLE = """
-h1, h2, td, th, p, code { overflow-wrap: anywhere; }
+h1, h2, p, dd, code { overflow-wrap: anywhere; } th, td { overflow-wrap: break-word; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1.2rem; } dd { margin: 0; }
 dt { color: var(--soft); }
 pre { background: var(--card); border-radius: 4px; padding: .7rem .9rem; overflow-x: auto; font-size: .85em; }
