@@ -179,7 +179,7 @@ class Custom(Kernel):
 
 
 def additive_parts(kernel: Kernel) -> list[Kernel]:
-    """Return kernels that add up to this one: sums are taken apart, products and scalings of sums are multiplied out."""
+    """Return kernels that add up to this one: sums are taken apart, and what multiplies them is multiplied out."""
     if isinstance(kernel, Sum):
         return [*additive_parts(kernel.left), *additive_parts(kernel.right)]
     if isinstance(kernel, Product):

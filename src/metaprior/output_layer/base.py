@@ -72,9 +72,13 @@ class ConditionedGP(eqx.Module):
     def moments_of_part(self, part: OutputPrior, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
         """Return the moments of one of the prior's `additive_parts`, given what is known of their sum."""
 
-    @abc.abstractmethod
     def covariance_of(self, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
         """Return the covariance of the outputs at two sets of rows, ordered by output."""
+        return self.covariance_of_part(self.gp.prior, a, b)
+
+    @abc.abstractmethod
+    def covariance_of_part(self, part: OutputPrior, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
+        """Return the same for one of the prior's `additive_parts`."""
 
     @abc.abstractmethod
     def num_normals(self) -> int:
@@ -145,11 +149,10 @@ class JointRows(ConditionedRows):
         mean = part.mean(rows) + (self.alpha.ravel() @ cross).reshape(part.num_outputs, -1)
         return mean.T, part.own_covariance(rows) - _squares(self.explained @ cross, part.num_outputs)
 
-    def covariance_of(self, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
+    def covariance_of_part(self, part: OutputPrior, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
         """Return K(a, b) - k(a)' E' E k(b). Cost K (A + B) (K R) J + K^2 A B J."""
-        prior = self.gp.prior
-        on_a, on_b = (self.explained @ prior.covariance(self.at, rows) for rows in (a, b))
-        return prior.covariance(a, b) - on_a.T @ on_b
+        on_a, on_b = (self.explained @ self.gp.prior.covariance_with(part, self.at, rows) for rows in (a, b))
+        return part.covariance(a, b) - on_a.T @ on_b
 
 
 class ObservedRows(JointRows):

@@ -101,7 +101,7 @@ class ConditionedWeights(ConditionedGP):
         spread = self._spread(rows)
         return rows.phi @ self.mean.T, jnp.einsum("kbj,lbj->bkl", spread, spread)
 
-    def covariance_of(self, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
+    def covariance_of_part(self, part: OutputPrior, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
         """Return phi R R' phi'. Cost K^2 I (A + B) I + K^2 A B (K I)."""
         on_a, on_b = self._spread(a), self._spread(b)
         return on_a.reshape(-1, on_a.shape[2]) @ on_b.reshape(-1, on_b.shape[2]).T

@@ -56,18 +56,17 @@ class ObservedInBasis(ConditionedRows):
         covariance = jnp.einsum("ok,kb,pk->bop", self.vectors, jnp.maximum(left, 0), self.vectors)
         return mean @ self.vectors.T, covariance
 
-    def covariance_of(self, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
+    def covariance_of_part(self, part: OutputPrior, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
         """Return the covariance of the independent functions, mapped back. Cost K (A + B) R^2 + K A B (R + K^2)."""
-        prior = self.gp.prior
 
         def of(left: OutputRows, right: OutputRows) -> Float[Array, "K L R"]:
-            signal, white = prior.parts(left, right)
+            signal, white = part.parts(left, right)
             return self.values[:, None, None] * signal + white
 
         on_a, on_b = (self.explained @ of(self.at, rows) for rows in (a, b))
         own = of(a, b) - jnp.einsum("kra,krb->kab", on_a, on_b)
         total = jnp.einsum("ok,kab,pk->oapb", self.vectors, own, self.vectors)
-        return total.reshape(prior.num_outputs * a.phi.shape[0], -1)
+        return total.reshape(part.num_outputs * a.phi.shape[0], -1)
 
     def update(self, prior_values: Float[Array, "K R"], normals: Float[Array, "K R"]) -> Float[Array, "K R"]:
         """Return (K + noise^2)^-1 (observed - f - noise normals), computed in the eigenbasis and mapped back."""

@@ -130,7 +130,6 @@ def _draw_reliability(axes: "Axes", predicted: PredictiveDistribution, numbers: 
     low, high = _chance(count[kept], mean)
     axes.plot([0, 1], [0, 1], color=CHANCE, lw=0.9, ls="--")
     axes.vlines(mean, low, high, color=CHANCE, alpha=0.35, lw=6, label="what chance allows")
-    axes.plot(mean, right, color=MEAN, lw=1)
     axes.scatter(
         mean, right, s=12 + 130 * count[kept] / len(numbers), color=MEAN, zorder=3, label="rows (area: how many)"
     )

@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from metaprior.estimators.components import KernelComponents, kernel_components
+from metaprior.estimators.components import WEIGHT_NOISE, KernelComponents, kernel_components
 from metaprior.plots.grids import Grid, grid_along, names_of
 from metaprior.plots.style import MEAN, colour, drawing, legend_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+#: The weight noise is not drawn where it is less than this part of the range of all parts.
+LEAST = 0.02
 
 
 def plot_components(
@@ -26,9 +29,10 @@ def plot_components(
 ) -> "Axes":
     """Plot what each additive part of the fitted input kernel contributes.
 
-    Along one column these are curves: the mean of every part given the data, with its interval. The curves add up to
-    the mean of the function, less the average of the targets. For X with several columns and no `column`, it is one bar
-    for each part: how much its mean varies over the rows of X.
+    Along one column these are curves: the mean of every part given the data, with its interval. Each part is drawn
+    around its own average over the rows of X, because the data say little of the level of one part. With the average of
+    the function the curves add up to its mean. For X with several columns and no `column`, it is one bar for each part:
+    how much its mean varies over the rows of X. (`metaprior.estimators.kernel_components` has the numbers.)
 
     Parameters
     ----------
@@ -56,20 +60,23 @@ def plot_components(
     if column is None and len(names_of(X)) > 1:
         return _plot_bars(kernel_components(model, X), target, ax)
     grid = grid_along(X, column, n_points, margin, "plot_components")
-    return _plot_curves(kernel_components(model, grid.rows), grid, target, level, ax)
+    return _plot_curves(kernel_components(model, grid.rows, around=X), grid, target, level, ax)
 
 
 def _plot_curves(found: KernelComponents, grid: Grid, target: int, level: float, ax: "Axes | None") -> "Axes":
     reach = ndtri((1 + level) / 2)
     with drawing(ax) as axes:
+        means, stds = (_of_target(values, target) for values in (found.mean, found.std))
         for number, name in enumerate(found.names):
-            mean, std = (_of_target(values, target)[number] for values in (found.mean, found.std))
+            mean, std = means[number], stds[number]
+            if name == WEIGHT_NOISE and np.max(np.abs(mean) + std) < LEAST * np.ptp(means):
+                continue
             axes.fill_between(grid.x, mean - reach * std, mean + reach * std, color=colour(number), alpha=0.18, lw=0)
             axes.plot(grid.x, mean, color=colour(number), label=name)
         axes.axvspan(float(np.min(grid.data)), float(np.max(grid.data)), color="#F4F4F4", zorder=0)
         axes.set_xlim(float(grid.x[0]), float(grid.x[-1]))
         axes.set_xlabel(grid.name)
-        axes.set_ylabel("part of the function")
+        axes.set_ylabel("part of the function, around its average")
         legend_above(axes, ncols=2)
     return axes
 

@@ -13,8 +13,8 @@ from metaprior.predictive.classes import class_numbers
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: How opaque a band is, and how much of its range a plot of probabilities keeps below 0 for the marks of the data.
-SHADE, BELOW = 0.2, 0.05
+#: How opaque the widest band is, and the height of a line of strokes below probabilities.
+SHADE, BELOW = 0.18, 0.03
 #: Points up to which each is drawn in full.
 FEW_POINTS = 300
 
@@ -29,9 +29,11 @@ def draw_regression(
     n_draws: int = 5,
 ) -> None:
     """Draw the mean, the central intervals of y from the widest to the narrowest, and functions of the posterior."""
-    for level in sorted(levels, reverse=True):
+    for number, level in enumerate(sorted(levels, reverse=True), 1):
         low, high = (target_of(end, target) for end in central_interval(predicted, level))
-        axes.fill_between(x, low, high, color=MEAN, alpha=SHADE, lw=0, label=f"{100 * level:g} % of y")
+        axes.fill_between(
+            x, low, high, color=MEAN, alpha=min(0.9, number * SHADE), lw=0, label=f"{100 * level:g} % of y"
+        )
     if n_draws > 0 and isinstance(predicted, Predictive):
         for number, function in enumerate(predicted.draws()[:n_draws]):
             label = "functions drawn" if number == 0 else None
@@ -58,16 +60,20 @@ def draw_classes(axes: "Axes", x: np.ndarray, predicted: PredictiveDistribution)
             axes.fill_between(x, low, high, color=colour(number), alpha=SHADE, lw=0)
         axes.plot(x, p, color=colour(number), label=f"p({classes[number]})")
     axes.set_ylabel("probability")
-    axes.set_ylim(-BELOW * 1.5, 1.02)
+    axes.set_ylim(-0.02, 1.02)
 
 
 def mark_classes(axes: "Axes", x: np.ndarray, y: Any, predicted: PredictiveDistribution) -> None:
-    """Mark the data of every class by strokes below the curves."""
-    numbers = class_numbers(predicted.classes, y, "plot_fit")
-    for number in np.unique(numbers):
+    """Mark the data by strokes below the curves, one line of them for every class."""
+    classes = predicted.classes
+    numbers = class_numbers(classes, y, "plot_fit")
+    for number, name in enumerate(classes):
         own = x[numbers == number]
-        place = np.full(len(own), -BELOW * 0.75)
-        axes.plot(own, place, "|", color=colour(number), ms=7, alpha=0.7, label=f"data, {predicted.classes[number]}")
+        label = f"data, {name}" if len(classes) == 2 else None
+        axes.plot(
+            own, np.full(len(own), -BELOW * (number + 1)), "|", color=colour(number), ms=5, alpha=0.8, label=label
+        )
+    axes.set_ylim(-BELOW * (len(classes) + 1), 1.02)
 
 
 def central_interval(predicted: PredictiveDistribution, level: float) -> tuple[np.ndarray, np.ndarray]:

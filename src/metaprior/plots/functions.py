@@ -69,5 +69,5 @@ def plot_fit(
                 draw_points(axes, grid.data, target_of(np.asarray(y), target))
         axes.set_xlabel(grid.name)
         axes.set_xlim(float(grid.x[0]), float(grid.x[-1]))
-        legend_above(axes)
+        legend_above(axes, ncols=5)
     return axes

@@ -101,5 +101,5 @@ def _plot_function(
             if y is not None:
                 draw_points(axes, x, target_of(np.asarray(y), target))
         axes.set_xlabel("x")
-        legend_above(axes)
+        legend_above(axes, ncols=5)
     return axes

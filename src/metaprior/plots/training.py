@@ -47,15 +47,18 @@ def plot_elbo(model: Any, *, terms: bool = True, ax: "Axes | None" = None) -> "A
             f"{type(model).__name__} has none."
         )
     elbo = np.asarray(known["elbo_history_"])
+    history = known.get("elbo_terms_", {}) if terms else {}
+    order = sorted(history, key=lambda name: name != "log_likelihood")
     steps = np.arange(1, len(elbo) + 1)
     shown = [elbo]
     with drawing(ax) as axes:
-        for number, (name, values) in enumerate(known.get("elbo_terms_", {}).items() if terms else (), 1):
-            signed = values if name == "log_likelihood" else -np.asarray(values)
+        for number, name in enumerate(order, 1):
+            values = np.asarray(history[name])
+            signed = values if name == "log_likelihood" else -values
             sign = "" if name == "log_likelihood" else "−"
             axes.plot(steps, signed, color=colour(number), lw=1.1, label=sign + MEANINGS.get(name, name))
             shown.append(signed)
-        axes.plot(steps, elbo, color=MEAN, lw=1.8, label="ELBO")
+        axes.plot(steps, elbo, color=MEAN, lw=1.6, label="ELBO")
         axes.set_ylim(*_range(shown))
         axes.set_xlim(0, len(elbo))
         axes.set_xlabel("step")
