@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import metaprior
 from cli_table import COLUMNS, FRAME, NUMBERS, ROWS, SMALL, digest, fit_words
-from metaprior import MetaGPClassifier, kernels
+from metaprior import MetaGPClassifier, MetaGPRegressor, kernels
 from metaprior.cli.estimator_options import estimator_of
 from metaprior.cli.program import _parser
 from metaprior.tables import learned_schema, read_table
@@ -142,9 +142,21 @@ def test_options_reach_the_estimator():
     assert {name: params[name] for name in expected} == expected
 
 
-def test_an_rbf_input_kernel_is_usual_and_none_is_the_global_model():
+def test_the_usual_input_kernel_is_that_of_python_and_none_is_the_global_model():
+    usual = estimator_of(
+        _parser().parse_args(["fit", "t.csv", "--target", "price", "--out", "m"]),
+        learned_schema(FRAME[["x", "price"]], "price"),
+    )
+    assert usual.input_kernel == MetaGPRegressor().input_kernel == "auto"
     assert repr(made().input_kernel) == repr(kernels.RBF())
     assert made("--input-kernel", "none").input_kernel is None
+
+
+def test_a_fit_tells_which_kernel_was_chosen_and_by_how_many_nats(run, tmp_path, csv):
+    words = fit_words(csv(FRAME[["x", "price"]]), "price", tmp_path / "m", "--input-kernel", "auto")
+    code, out, _ = run(*words, "--quiet")
+    assert code == 0
+    assert re.search(r"chosen +\S.*, [0-9.]+ nats (above|below) \S.*, of \d+ candidates", out)
 
 
 @pytest.mark.parametrize("impute", ["mean", "median"])

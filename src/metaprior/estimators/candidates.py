@@ -16,6 +16,7 @@ from metaprior.estimators.period import periods_of
 from metaprior.inputs import Projection
 from metaprior.kernels import Kernel
 from metaprior.kernels.chosen_sum import ChosenSum
+from metaprior.kernels.stationary import Stationary
 
 #: Columns up to which periods are looked for, and the most that are tried for each of them.
 PERIODIC_COLUMNS, MOST_PERIODS = 2, 2
@@ -56,9 +57,11 @@ class Candidate(NamedTuple):
 
     def after(self, trained: ChosenSum) -> ChosenSum:
         """Return the joint kernel with this candidate's terms, once the RBF alone has been trained."""
-        lengthscale = {"lengthscale": trained.terms[RBF].leaf("lengthscale")}
+        lengthscale = _stationary(trained.terms[RBF]).leaf("lengthscale")
+        assert lengthscale is not None
         terms = [trained.terms[n] if n in self.keeps else term for n, term in enumerate(self.joint.terms)]
-        terms = [term.with_leaves(lengthscale) if n in self.as_rbf else term for n, term in enumerate(terms)]
+        for place in self.as_rbf:
+            terms[place] = _stationary(terms[place]).with_leaves({"lengthscale": lengthscale})
         return dataclasses.replace(self.joint, terms=tuple(terms))
 
 
@@ -101,7 +104,7 @@ def _with_period(wave: _Wave, terms: Sequence[Kernel], place: int, problem: Prob
     """Return the kernels with a period: alone, beside a trend, and changing slowly."""
     own, several = list(terms), problem.x.shape[1] > 1
     own[place : place + 3] = _terms_of(wave, problem)
-    own[RBF] = own[RBF].starting_at(_slow(problem))
+    own[RBF] = _stationary(own[RBF]).starting_at(_slow(problem))
     told = f"periodic({wave.period:.4g})" + (f"@{wave.column}" if several else "")
     return [
         Candidate(told, ChosenSum.of(own, [place])),
@@ -118,6 +121,11 @@ def _terms_of(wave: _Wave, problem: Problem) -> list[Kernel]:
         waves = waves.on(wave.column)
     waves = waves.bound_to(num_dims).standardised(problem.x_scale)
     return [waves, waves * 1.0, waves * kernels.RBF().bound_to(num_dims).starting_at(_slow(problem))]
+
+
+def _stationary(kernel: Kernel) -> Stationary:
+    assert isinstance(kernel, Stationary)
+    return kernel
 
 
 def _slow(problem: Problem) -> float:

@@ -27,8 +27,10 @@ from metaprior.kernels.chosen_sum import ChosenSum
 from metaprior.model import Model, release_times
 from metaprior.types import Fixed
 
-#: Steps of the RBF before the others begin, of each candidate from there, and of those that are close once more.
-SHARED_STEPS, OWN_STEPS = 150, 50
+#: Steps of the RBF before the others begin, of each candidate from there, and of those that are close once more. Bounds
+#: are compared after 250 steps at the least: before that the global model, which has the least to learn, is often the
+#: highest for a while.
+SHARED_STEPS, OWN_STEPS = 200, 50
 #: The last steps, whose bounds count, and the part of the steps in which the rate rises.
 WINDOW, RISES = 25, 0.2
 #: Candidates within so many nats of the highest bound are close; so many of them go on once more.

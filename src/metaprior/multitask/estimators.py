@@ -39,6 +39,9 @@ class MultiTaskRegressor(RegressorMixin, MultiTask):
     adapt_iter : int, default=300
         The maximal number of optimizer steps in `adapt`, which learn only hyper-parameters (and pseudo-observations) of
         the new task. With 0, adapting is a linear solve, with hyper-parameters at the mean of the fitted tasks.
+    input_kernel : Kernel, str or None, default=None
+        The input kernel of every task, each with hyper-parameters of its own. None gives the global model. "auto" is
+        not offered: fit one `MetaGPRegressor` to a typical task, and give the kernel that it takes.
     max_iter : int, default=3000
         The maximal number of optimizer steps in `fit`; training ends earlier if the bound no longer rises.
     output_layer : {"auto", "exact", "inducing_rows", "pseudo_observations"}, default="auto"
