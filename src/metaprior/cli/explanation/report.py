@@ -66,8 +66,8 @@ def _scores_note(subject: Subject, diagnosis: "Diagnosis | None") -> str:
     if diagnosis is None:
         return f"The table has no values of {subject.target!r} in all rows, so the predictions cannot be scored."
     return (
-        f"{diagnosis.title}. Rows that were fitted have better scores than new ones will have; 'metaprior fit --holdout "
-        "0.2' scores rows that were not fitted."
+        f"{diagnosis.title}. Rows that were fitted have better scores than new ones will have; "
+        "'metaprior fit --holdout 0.2' scores rows that were not fitted."
     )
 
 
