@@ -41,7 +41,7 @@ class Drawn(Predictive):
         return self._given
 
     _standard_entropies = _standard_quantile = _standard_log_prob = _standard_cdf = _standard_crps = None
-    _standard_sample = None
+    _standard_sample = _standard_covariance = _standard_joint_log_prob = _at_rows = None
 
 
 # --- batches for regression -------------------------------------------------------

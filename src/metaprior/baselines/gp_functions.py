@@ -1,5 +1,7 @@
 """The posterior functions of fitted Gaussian processes: their moments and joint draws at given rows."""
 
+from typing import Self
+
 import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -33,9 +35,9 @@ class ExactFunctions(GaussianFunctions):
         """Return the covariance over the rows, [outputs, N, N]."""
         return np.stack([_covariance(gp, self.x, _half(gp, self.x)[1]) for gp in self.gps])
 
-    def at_rows(self, rows: np.ndarray) -> "ExactFunctions":
+    def at_rows(self, rows: np.ndarray) -> Self:
         """Return the same GPs at some of the rows."""
-        return ExactFunctions(self.gps, self.x[rows])
+        return type(self)(self.gps, self.x[rows])
 
     def draws(self, num_draws: int, seed: int) -> np.ndarray:
         """Return functions drawn jointly over the rows, [S, N, outputs]."""

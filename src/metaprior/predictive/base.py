@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from metaprior.predictive.classes import class_numbers
+from metaprior.predictive.classes import class_numbers, shown_labels
 from metaprior.predictive.frames import to_frame
 from metaprior.predictive.selection import row_numbers
 
@@ -151,7 +151,7 @@ class Predictive(abc.ABC):
     def _kind(self) -> str:
         if not self.is_classification:
             return f"regression of {_counted(len(self._scale), 'target')}"
-        return "classes" if self._classes is None else f"classes {', '.join(map(repr, self._classes.tolist()))}"
+        return "classes" if self._classes is None else f"classes {shown_labels(self._classes)}"
 
     def _range(self) -> str:
         what = "probabilities" if self.is_classification else "means"
@@ -267,7 +267,6 @@ class Predictive(abc.ABC):
         over `draws()`, which is too low for many rows, as no drawn function is close to all of them.
         """
         targets = self._standardised(y, "joint_log_prob")
-        self._require_room("joint_log_prob", targets.shape[1] ** 2)
         return float(self._standard_joint_log_prob(targets)) - len(self) * self._log_volume
 
     def cdf(self, y: np.ndarray) -> np.ndarray:

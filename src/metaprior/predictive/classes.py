@@ -25,8 +25,8 @@ def class_numbers(classes: np.ndarray, y: Any, question: str) -> np.ndarray:
     if not np.all(known):
         row = int(np.argmin(known))
         raise ValueError(
-            f"{question}: expected labels among {_shown(classes)}, as in `classes_`; got {y.tolist()[row]!r} at row "
-            f"{row}."
+            f"{question}: expected labels among {shown_labels(classes)}, as in `classes_`; got {y.tolist()[row]!r} "
+            f"at row {row}."
         )
     return found
 
@@ -35,6 +35,7 @@ def _are_numbers(labels: np.ndarray) -> bool:
     return np.issubdtype(labels.dtype, np.number) or labels.dtype == bool
 
 
-def _shown(classes: np.ndarray) -> str:
+def shown_labels(classes: np.ndarray) -> str:
+    """Return the labels as text: the first of them, if there are many."""
     shown = ", ".join(repr(label) for label in classes.tolist()[:8])
     return shown + (f", ... ({len(classes)} in all)" if len(classes) > 8 else "")

@@ -10,7 +10,7 @@ import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Self, final
+from typing import Any, NamedTuple, TypeVar, final
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +45,9 @@ class GaussianChunk(NamedTuple):
     def variance(self) -> np.ndarray:
         """The variance of every output, [S, rows, K]."""
         return np.maximum(np.diagonal(self.covariance, axis1=2, axis2=3), 0)
+
+
+D = TypeVar("D", bound="FunctionDraws")
 
 
 class JointGaussian(NamedTuple):
@@ -98,11 +101,14 @@ class FunctionDraws(abc.ABC):
         """Yield the components of the mixture one by one, each over all rows; only where `has_gaussians`."""
         raise NotImplementedError("joint_gaussians: expected functions with moments in closed form; got drawn ones.")
 
-    def at_rows(self, rows: np.ndarray) -> Self:
+    def at_rows(self: D, rows: np.ndarray) -> D:
         """Return the same functions at some of the rows."""
         part = copy.copy(self)
-        part.x = self.x[rows]
+        part._keep_rows(rows)
         return part
+
+    def _keep_rows(self, rows: np.ndarray) -> None:
+        self.x = self.x[rows]
 
     def padded_chunks(self, *, many: int = CHUNK_ROWS, few: int = CHUNK_ROWS) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and their inputs: chunks of `many` rows, then of `few`, the last padded to its size."""
@@ -225,9 +231,9 @@ class JoinedDraws(FunctionDraws):
         for part in self.parts:
             yield from part.joint_gaussians()
 
-    def at_rows(self, rows: np.ndarray) -> "JoinedDraws":
-        """Return the functions of all models at some of the rows."""
-        return JoinedDraws([part.at_rows(rows) for part in self.parts])
+    def _keep_rows(self, rows: np.ndarray) -> None:
+        self.parts = [part.at_rows(rows) for part in self.parts]
+        self.x = self.x[rows]
 
     def num_outputs(self) -> int:
         """Return how many outputs the models have, which must be the same for all."""

@@ -141,12 +141,13 @@ class GaussianPredictive(Predictive):
         return self._functions.covariance()
 
     def _standard_joint_log_prob(self, y: np.ndarray) -> float:
+        self._require_room("joint_log_prob", len(self._noise))
         own, mean = self._functions.covariance(), self._functions_at_rows[0]
         each = zip(own, y.T - mean.T, self._noise, strict=True)
         return sum(joint_log_density(covariance, gap, noise) for covariance, gap, noise in each)
 
-    def _at_rows(self, rows: np.ndarray) -> "GaussianPredictive":
-        part = GaussianPredictive(
+    def _at_rows(self, rows: np.ndarray) -> Self:
+        part = type(self)(
             self._functions.at_rows(rows), self._noise, self._offset, self._scale, flat=self._flat, seed=self._seed
         )
         part._whole = (self, rows) if self._whole is None else (self._whole[0], self._whole[1][rows])

@@ -13,7 +13,7 @@ kernels may be mixed as well: each draw counts the same.
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, Self, final
+from typing import Any, TypeVar, final
 
 import jax.numpy as jnp
 import numpy as np
@@ -32,6 +32,9 @@ from metaprior.predictive.reductions import ComponentChunk, reduce_chunks
 
 #: Nodes of every component that the entropy of several outputs is the mean over.
 NUM_NODES = 16
+
+
+M = TypeVar("M", bound="MixturePredictive")
 
 
 class MixturePredictive(Predictive):
@@ -114,7 +117,7 @@ class MixturePredictive(Predictive):
     def _known_of(self, kept: list[Any], rows: np.ndarray) -> list[Any]:
         """Return what kept chunks say of some of the rows, in chunks."""
 
-    def _at_rows(self, rows: np.ndarray) -> Self:
+    def _at_rows(self: M, rows: np.ndarray) -> M:
         part = type(self)(self._draws.at_rows(rows), self._offset, self._scale, flat=self._flat, classes=self._classes)
         kept = self._chunks.kept
         if kept is not None:
@@ -266,6 +269,7 @@ class GaussianMixturePredictive(MixturePredictive):
         return [of(cut) for cut in self._cut(len(rows))]
 
     def _standard_covariance(self) -> np.ndarray:
+        self._require_room("covariance", len(self._scale) ** 2)
         means, within = [], np.zeros(())
         for mean, covariance, _ in self._draws.joint_gaussians():
             means.append(mean.T)
@@ -274,6 +278,7 @@ class GaussianMixturePredictive(MixturePredictive):
         return (within + np.swapaxes(gaps, 1, 2) @ gaps) / len(means)
 
     def _standard_joint_log_prob(self, y: np.ndarray) -> float:
+        self._require_room("joint_log_prob", len(self._scale) ** 2)
         each = [
             gaussian_mixture.joint_log_density(
                 covariance.reshape(y.size, -1), (y - mean).T.ravel(), np.repeat(noise, len(y))
