@@ -71,6 +71,16 @@ class HyperPosterior(eqx.Module):
             for place, log_std, centre in triples
         ]
 
+    def log_ratio(self, model: eqx.Module, normals: Float[Array, " n"]) -> Float[Array, ""]:
+        """Return log p - log q of the hyper-parameters that the first normals draw."""
+        leaves, total = jax.tree.leaves(model), jnp.zeros(())
+        parts = take(normals[: self.num_normals], *[s.shape for s in self.log_stds])
+        for place, log_std, centre, n in zip(self.places, self.log_stds, self.centres.value, parts, strict=True):
+            moved = leaves[place] + jnp.exp(log_std) * n
+            log_p = -0.5 * ((moved - centre) / PRIOR_STD) ** 2 - np.log(PRIOR_STD)
+            total = total + jnp.sum(log_p + 0.5 * n**2 + log_std)
+        return total
+
 
 class HyperPosteriorOfChosen(HyperPosterior):
     """The same for a model with a sum of some kernels of several: the others have no KL."""
@@ -99,16 +109,6 @@ def _counted(model: Any) -> Any:
         return ChosenSum(tuple(jax.tree.map(lambda _, c=count: c, term) for term, count in pairs), Fixed(1.0))
 
     return jax.tree.map(of, dataclasses.replace(model, hypers=None), is_leaf=lambda node: isinstance(node, ChosenSum))
-
-    def log_ratio(self, model: eqx.Module, normals: Float[Array, " n"]) -> Float[Array, ""]:
-        """Return log p - log q of the hyper-parameters that the first normals draw."""
-        leaves, total = jax.tree.leaves(model), jnp.zeros(())
-        parts = take(normals[: self.num_normals], *[s.shape for s in self.log_stds])
-        for place, log_std, centre, n in zip(self.places, self.log_stds, self.centres.value, parts, strict=True):
-            moved = leaves[place] + jnp.exp(log_std) * n
-            log_p = -0.5 * ((moved - centre) / PRIOR_STD) ** 2 - np.log(PRIOR_STD)
-            total = total + jnp.sum(log_p + 0.5 * n**2 + log_std)
-        return total
 
 
 def _marked(model: eqx.Module) -> eqx.Module:

@@ -35,7 +35,8 @@ def kernel_phrase(kernel: kernels.Kernel, features: Sequence[str], units: Mappin
     if isinstance(kernel, Scaled):
         return kernel_phrase(kernel.inner, features, units)
     if isinstance(kernel, ActiveDims):
-        seen = [dim if isinstance(dim, str) else features[dim] for dim in kernel.dims]
+        dims: Sequence[Any] = kernel.dims
+        seen = [dim if isinstance(dim, str) else features[dim] for dim in dims]
         return kernel_phrase(kernel.inner, seen, units)
     return _base(kernel, features, units)
 

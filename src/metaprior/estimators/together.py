@@ -33,8 +33,8 @@ def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, Any]]) -> 
     fits: list[Fit | None] = [None] * len(starts)
     for places in _alike(starts):
         jobs, problems = [starts[place].job for place in places], [prepared[place].problem for place in places]
-        for place, fit in zip(places, train_together(starts[places[0]].method, jobs, problems), strict=True):
-            fits[place] = fit
+        for place, found in zip(places, train_together(starts[places[0]].method, jobs, problems), strict=True):
+            fits[place] = found
     for estimator, own, start, fit in zip(estimators, prepared, starts, fits, strict=True):
         assert fit is not None
         store_fit(estimator, own, start.attributes(fit, own.problem, own.seed))

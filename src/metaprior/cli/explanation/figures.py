@@ -8,7 +8,7 @@ import io
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ LARGEST_SVG = 600_000
 #: Points of a curve.
 NUM_POINTS = 1_500
 #: Every colour is written in the drawing, which has the same bytes each time, and no name is read as a formula.
-SETTINGS = {"text.color": "#202020", "text.parse_math": False, "svg.hashsalt": "metaprior", "svg.fonttype": "path"}
+SETTINGS: Any = {"text.color": "#202020", "text.parse_math": False, "svg.hashsalt": "metaprior", "svg.fonttype": "path"}
 
 
 class Figure(NamedTuple):
@@ -136,15 +136,16 @@ def _calibration(subject: Subject) -> "list[Figure | NoFigure]":
             "coverage": "The curve should stay within the band: below it, the model is too sure of itself.",
             "pit": "The bars should be level: high ends say that the model is too sure, a slope that it is off.",
         }
-    return [
-        drawn(
-            lambda ax, kind=kind: plots.plot_calibration(subject.predictive, y, kind=kind, ax=ax),
+
+    def of_kind(kind: str, caption: str) -> "Figure | NoFigure":
+        return drawn(
+            lambda ax: plots.plot_calibration(subject.predictive, y, kind=kind, ax=ax),
             f"Calibration: {kind}",
             caption,
             size=(4.6, 4.2),
         )
-        for kind, caption in kinds.items()
-    ]
+
+    return [of_kind(kind, caption) for kind, caption in kinds.items()]
 
 
 def _components(subject: Subject) -> "list[Figure | NoFigure]":
@@ -235,10 +236,10 @@ def _settings() -> Iterator[None]:
         yield
 
 
-def _saved(sheet: object, form: str) -> bytes:
+def _saved(sheet: Any, form: str) -> bytes:
     content = io.BytesIO()
     metadata = {"Date": None, "Creator": None} if form == "svg" else {}
-    sheet.savefig(content, format=form, transparent=form == "svg", metadata=metadata, dpi=160)  # type: ignore[attr-defined]
+    sheet.savefig(content, format=form, transparent=form == "svg", metadata=metadata, dpi=160)
     return content.getvalue()
 
 
