@@ -22,7 +22,7 @@ from metaprior.estimators.phases import (
     exact_phase,
     fine_phase,
 )
-from metaprior.estimators.regime import ROWS_JITTER, chosen_regime, initial_output
+from metaprior.estimators.regime import EXACT_MOST, ROWS_JITTER, chosen_regime, initial_output
 from metaprior.estimators.targets import Targets
 from metaprior.hypers import HyperPosterior, HyperPosteriorOfChosen
 from metaprior.inference import ALL_AT_ONCE, Batch, Data, Fit, Recipe, Settling, StepConfig
@@ -169,6 +169,9 @@ class MetaGPMethod(TrainedMethod):
             return super().fit(problem, seed, checkpoint)
         if checkpoint is not None:
             raise ValueError("checkpoint: expected n_restarts=0; several runs side by side are not kept.")
+        decided = self._decided(problem)
+        if decided is not self:
+            return decided.fit(problem, seed)
         if self.config.is_automatic:
             found = self._search(problem, seed, None)
             start = Standardised(found.taken.candidate.start)
@@ -182,11 +185,9 @@ class MetaGPMethod(TrainedMethod):
 
     def start(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None = None) -> Start:
         """Return where a fit begins: with "auto", where the candidate that the bound prefers has come to."""
-        if not self.config.is_automatic:
-            return Start(self, self.job(problem, seed))
-        if problem.last is not None:
-            kernel = metagp_of(problem.last.weights).input_kernel
-            return self.with_kernel(None if kernel is None else Standardised(kernel)).start(problem, seed)
+        decided = self._decided(problem)
+        if not decided.config.is_automatic:
+            return Start(decided, decided.job(problem, seed))
         found = self._search(problem, seed, checkpoint)
         told = {"_kernel_search": found.table()}
         candidate, fit = found.taken.candidate, found.taken.fit
@@ -199,6 +200,20 @@ class MetaGPMethod(TrainedMethod):
         phases = [job.phases[0]._replace(ready=lambda models, _: list(models)), *job.phases[1:]]
         job = job._replace(model=with_candidate(fit.model, candidate), phases=phases)
         return Start(method, job, [fit], told, str(candidate.kind))
+
+    def _decided(self, problem: Problem) -> "MetaGPMethod":
+        """Return the method with its kernel where "auto" has nothing to choose.
+
+        A fit that goes on keeps the kernel of the last. Of more rows than the exact regime can factor for a local
+        layer, a user who asks for that regime means the global model.
+        """
+        if not self.config.is_automatic:
+            return self
+        if problem.last is not None:
+            kernel = metagp_of(problem.last.weights).input_kernel
+            return self.with_kernel(None if kernel is None else Standardised(kernel))
+        is_global = self.config.output_layer == "exact" and self._exact_size(problem) > EXACT_MOST
+        return self.with_kernel(None) if is_global else self
 
     def _search(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None) -> Search:
         """Train the candidates for the input kernel, and take one."""
