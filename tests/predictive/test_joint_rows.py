@@ -10,7 +10,7 @@ from built_models import NOISE, OFFSET, SCALE, X_NEW, X, Y, built
 from metaprior import MetaGPRegressor
 from metaprior.baselines import ExactGPRegressor, MFVIRegressor
 from metaprior.kernels import RBF
-from metaprior.predictive import base, integrated
+from metaprior.predictive import integrated, limits
 from metaprior.predictive.mixture import mixture_of
 
 RNG = np.random.default_rng(4)
@@ -89,7 +89,7 @@ def test_mixture_of_models_has_the_covariance_of_all_components(mixture):
 
 
 def test_a_covariance_that_is_too_large_is_refused_with_its_size(predicted, monkeypatch):
-    monkeypatch.setattr(base, "MOST_COVARIANCES", 50)
+    monkeypatch.setattr(limits, "MOST_COVARIANCES", 50)
     with pytest.raises(ValueError, match=r"covariance of 7 rows would have 98 numbers, .* GB; .* predicted\[:5\]"):
         predicted.covariance()
 

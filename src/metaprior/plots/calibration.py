@@ -65,7 +65,10 @@ def plot_calibration(
             _draw_reliability(axes, predicted, class_numbers(predicted.classes, y, "plot_calibration"), n_bins)
         else:
             below, at = _distribution_function(predicted, y)
-            (_draw_pit(axes, below, at, n_bins) if kind == "pit" else _draw_coverage(axes, below, at))
+            if kind == "pit":
+                _draw_pit(axes, below, at, n_bins)
+            else:
+                _draw_coverage(axes, below, at)
         legend_above(axes, ncols=2)
     return axes
 

@@ -14,14 +14,13 @@ import numpy as np
 
 from metaprior.predictive.classes import class_numbers, shown_labels
 from metaprior.predictive.frames import to_frame
+from metaprior.predictive.limits import counted, require_finite, require_room
 from metaprior.predictive.selection import row_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-#: The most numbers of a joint covariance, all targets together: a gigabyte.
-MOST_COVARIANCES = 1 << 27
 #: The levels of the quantiles in a table.
 FRAME_LEVELS = (0.025, 0.5, 0.975)
 
@@ -146,11 +145,11 @@ class Predictive(abc.ABC):
     def __repr__(self) -> str:
         """Show what it is, without computing anything."""
         draws = f"{self.num_draws} draws"
-        return f"<{type(self).__name__}: {self._kind()}, {_counted(len(self), 'row')}, {draws}, {self._range()}>"
+        return f"<{type(self).__name__}: {self._kind()}, {counted(len(self), 'row')}, {draws}, {self._range()}>"
 
     def _kind(self) -> str:
         if not self.is_classification:
-            return f"regression of {_counted(len(self._scale), 'target')}"
+            return f"regression of {counted(len(self._scale), 'target')}"
         return "classes" if self._classes is None else f"classes {shown_labels(self._classes)}"
 
     def _range(self) -> str:
@@ -164,7 +163,7 @@ class Predictive(abc.ABC):
     @cached_property
     def _moments(self) -> Moments:
         mean, epistemic, aleatoric = self._standard_moments()
-        _require_finite(mean + epistemic + aleatoric)
+        require_finite(mean + epistemic + aleatoric)
         return Moments(
             self._restored(mean),
             self._shaped(self._scale**2 * epistemic),
@@ -225,7 +224,7 @@ class Predictive(abc.ABC):
         -------
         ndarray of shape (N, N), or (N, N, outputs) for several targets and for classes, each with its own
         """
-        self._require_room("covariance", self.mean.size // len(self))
+        require_room("covariance", len(self), self.mean.size // len(self))
         found = self._standard_covariance() * self._scale[:, None, None] ** 2
         found = 0.5 * (found + np.swapaxes(found, 1, 2))
         if noise:
@@ -384,30 +383,6 @@ class Predictive(abc.ABC):
             raise ValueError(f"{question}: expected {len(self._scale)} column(s) of targets; got {y.shape[1]}.")
         return y if self.is_classification else (y - self._offset) / self._scale
 
-    def _require_room(self, question: str, times: int) -> None:
-        """Raise an error if so many matrices over all rows are too large."""
-        size = times * len(self) ** 2
-        if size > MOST_COVARIANCES:
-            raise ValueError(
-                f"{question}: the joint covariance of {len(self)} rows would have {size} numbers, "
-                f"{8 * size / 2**30:.1f} GB; expected at most {MOST_COVARIANCES}. Ask for fewer rows, such as "
-                f"predicted[:{int((MOST_COVARIANCES / times) ** 0.5)}]."
-            )
-
     def _require_order(self, question: str, instead: str) -> None:
         if self.is_classification:
             raise AttributeError(f"{question}: classes have no order; use {instead}.")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _require_finite(numbers: np.ndarray) -> None:
-    """Raise an error if a prediction is not a number: the first row where that is so is named."""
-    wrong = np.flatnonzero(~np.all(np.isfinite(numbers), axis=1))
-    if len(wrong):
-        raise ValueError(
-            f"predict: the numbers at {len(wrong)} of {len(numbers)} rows are not finite, first at row {wrong[0]}. "
-            "Either its inputs are too far from the data, or the numbers of the model do not fit together."
-        )

@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from metaprior.predictive.base import Entropies, Moments, Predictive
 from metaprior.predictive.gaussian_mixture import joint_log_density
+from metaprior.predictive.limits import require_room
 
 #: Functions that `draws` and `sample` return.
 NUM_DRAWS = 128
@@ -141,7 +142,7 @@ class GaussianPredictive(Predictive):
         return self._functions.covariance()
 
     def _standard_joint_log_prob(self, y: np.ndarray) -> float:
-        self._require_room("joint_log_prob", len(self._noise))
+        require_room("joint_log_prob", len(self), len(self._noise))
         own, mean = self._functions.covariance(), self._functions_at_rows[0]
         each = zip(own, y.T - mean.T, self._noise, strict=True)
         return sum(joint_log_density(covariance, gap, noise) for covariance, gap, noise in each)

@@ -25,9 +25,10 @@ from metaprior.compilation import as_float64, in_float64
 from metaprior.likelihoods import Categorical, Gaussian, OutputLikelihood
 from metaprior.predictive import gaussian_mixture, reductions
 from metaprior.predictive.base import Entropies, Moments, Predictive
-from metaprior.predictive.chunks import Chunks, in_threads
+from metaprior.predictive.chunks import Chunks, in_threads, rows_of
 from metaprior.predictive.draws import CHUNK_ROWS, MANY_ROWS, FunctionDraws, GaussianChunk, JoinedDraws
 from metaprior.predictive.gaussian_mixture import Gaussians
+from metaprior.predictive.limits import require_room
 from metaprior.predictive.reductions import ComponentChunk, reduce_chunks
 
 #: Nodes of every component that the entropy of several outputs is the mean over.
@@ -201,7 +202,7 @@ class DrawsPredictive(MixturePredictive):
         return Chunks(self._draws.chunks)
 
     def _known_of(self, kept: list[tuple[slice, np.ndarray]], rows: np.ndarray) -> list[tuple[slice, np.ndarray]]:
-        return [(cut, _taken(kept, [f for _, f in kept], rows[cut])) for cut in self._cut(len(rows))]
+        return [(cut, rows_of(kept, [f for _, f in kept], rows[cut])) for cut in self._cut(len(rows))]
 
     @property
     def _is_gaussian(self) -> bool:
@@ -251,17 +252,17 @@ class GaussianMixturePredictive(MixturePredictive):
     Functions are drawn for `draws` and `sample` alone; all else follows from the moments of the Gaussians.
     """
 
+    most_rows = MANY_ROWS
+
     @cached_property
     def _chunks(self) -> Chunks[GaussianChunk]:
         """The moments of the functions."""
         return Chunks(self._draws.gaussians)
 
-    most_rows = MANY_ROWS
-
     def _known_of(self, kept: list[GaussianChunk], rows: np.ndarray) -> list[GaussianChunk]:
         def of(cut: slice) -> GaussianChunk:
             mean, covariance = (
-                _taken(kept, arrays, rows[cut])
+                rows_of(kept, arrays, rows[cut])
                 for arrays in ([chunk.mean for chunk in kept], [chunk.covariance for chunk in kept])
             )
             return GaussianChunk(cut, mean, covariance, kept[0].noise)
@@ -269,7 +270,7 @@ class GaussianMixturePredictive(MixturePredictive):
         return [of(cut) for cut in self._cut(len(rows))]
 
     def _standard_covariance(self) -> np.ndarray:
-        self._require_room("covariance", len(self._scale) ** 2)
+        require_room("covariance", len(self), len(self._scale) ** 2)
         means, within = [], np.zeros(())
         for mean, covariance, _ in self._draws.joint_gaussians():
             means.append(mean.T)
@@ -278,7 +279,7 @@ class GaussianMixturePredictive(MixturePredictive):
         return (within + np.swapaxes(gaps, 1, 2) @ gaps) / len(means)
 
     def _standard_joint_log_prob(self, y: np.ndarray) -> float:
-        self._require_room("joint_log_prob", len(self._scale) ** 2)
+        require_room("joint_log_prob", len(self), len(self._scale) ** 2)
         each = [
             gaussian_mixture.joint_log_density(
                 covariance.reshape(y.size, -1), (y - mean).T.ravel(), np.repeat(noise, len(y))
@@ -343,15 +344,6 @@ def _log_density(mean: np.ndarray, covariance: np.ndarray, y: np.ndarray) -> np.
         ]
     )
     return logsumexp(each, axis=0) - np.log(len(mean))
-
-
-def _taken(kept: Sequence[tuple[Any, ...]], arrays: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
-    """Return some of the rows, [S, rows, ...], of arrays that belong to chunks, the slices of which come first."""
-    found = np.empty((arrays[0].shape[0], len(rows), *arrays[0].shape[2:]))
-    for (place, *_), array in zip(kept, arrays, strict=True):
-        is_here = (rows >= place.start) & (rows < place.stop)
-        found[:, is_here] = array[:, rows[is_here] - place.start]
-    return found
 
 
 def predictive_of(
