@@ -62,6 +62,8 @@ def dense_log_weight(model, normals, batch):
     total = float(inner) + norm.logpdf(z).sum() - norm.logpdf(z, latents.mean, np.exp(latents.log_std)).sum()
     for sparse_gp, own in zip(weights.sparse_gps, draw.own, strict=True):
         gram = np.asarray(sparse_gp.gram(draw.z, None, weights.weight_noise))
+        if own.inverse_root is not None:  # a factor of the whole matrix takes jitter
+            gram = gram + weights.start_jitter * np.mean(np.diag(gram)) * np.eye(len(gram))
         factor = np.diag(np.exp(np.asarray(sparse_gp.log_diagonal)))
         if sparse_gp.below_diagonal is not None:
             factor = factor + np.tril(np.asarray(sparse_gp.below_diagonal), -1)

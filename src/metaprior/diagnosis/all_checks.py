@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from metaprior.diagnosis.checks import CHECKS, compared_with_nuts
+from metaprior.diagnosis.checks import CHECKS, compared_with_nuts, refuse_large
 from metaprior.diagnosis.finding import Diagnosis, Finding, LeftOut
 from metaprior.diagnosis.subject import Subject
 
@@ -42,10 +42,12 @@ def diagnose(model: Any, X: Any, y: Any, *, rows: str = "auto", nuts: bool = Fal
     >>> X = np.random.default_rng(0).uniform(-2, 2, (80, 1))
     >>> y = np.sin(3 * X[:, 0]) + 0.1 * np.random.default_rng(1).standard_normal(80)
     >>> model = metaprior.MetaGPRegressor(input_kernel="rbf", random_state=0).fit(X[:60], y[:60])
-    >>> metaprior.diagnose(model, X[60:], y[60:]).ok
-    True
+    >>> metaprior.diagnose(model, X[60:], y[60:])["convergence"].severity
+    'ok'
     """
     subject = Subject(model, X, y, rows=rows, seed=random_state)
+    if nuts:
+        refuse_large(subject)
     answers = [check(subject) for check in CHECKS]
     if nuts:
         answers.append(compared_with_nuts(subject))

@@ -12,7 +12,7 @@ from metaprior.diagnosis.checks.coverage import coverage
 from metaprior.diagnosis.checks.hidden_units import hidden_units
 from metaprior.diagnosis.checks.input_kernel import input_kernel
 from metaprior.diagnosis.checks.numerics import numerics
-from metaprior.diagnosis.checks.nuts import compared_with_nuts
+from metaprior.diagnosis.checks.nuts import compared_with_nuts, refuse_large
 from metaprior.diagnosis.checks.pareto_k import pareto_k
 from metaprior.diagnosis.checks.residuals import residuals
 from metaprior.diagnosis.checks.signal import signal
@@ -20,7 +20,7 @@ from metaprior.diagnosis.checks.skill import skill
 from metaprior.diagnosis.finding import Finding, LeftOut
 from metaprior.diagnosis.subject import Subject
 
-__all__ = ["CHECKS", "compared_with_nuts"]
+__all__ = ["CHECKS", "compared_with_nuts", "refuse_large"]
 
 CHECKS: tuple[Callable[[Subject], Finding | LeftOut], ...] = (
     convergence,

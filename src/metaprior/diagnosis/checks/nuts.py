@@ -40,8 +40,7 @@ class Chains(NamedTuple):
 
 def compared_with_nuts(subject: Subject) -> Finding | LeftOut:
     """Sample the posterior and compare the functions; raise an error if the network is too large."""
-    require_numpyro()
-    target = _checked_target(subject)
+    target = refuse_large(subject)
     chains = sampled(target, subject.seed)
     x = subject.x_unit[np.linspace(0, len(subject) - 1, min(MOST_ROWS, len(subject))).round().astype(int)]
     flat = chains.states.reshape(-1, chains.states.shape[-1])
@@ -51,7 +50,9 @@ def compared_with_nuts(subject: Subject) -> Finding | LeftOut:
     return _compared(subject, ours, theirs, _mixing(target, chains, x))
 
 
-def _checked_target(subject: Subject) -> Target:
+def refuse_large(subject: Subject) -> Target:
+    """Return what is to be sampled; raise an error if it is too large, or no model that can be sampled."""
+    require_numpyro()
     target = target_of(subject)
     if isinstance(target, str):
         raise ValueError(f"nuts: expected a model that can be sampled; {target}")
