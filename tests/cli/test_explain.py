@@ -51,16 +51,17 @@ class Page(HTMLParser):
         super().__init__()
         self.tags, self.attributes, self.pieces, self.titles = [], [], [], []
         self.feed(content)
-        self.text = " ".join("".join(self.pieces).split())
+        self.text = " ".join(" ".join(self.pieces).split())
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
         self.attributes += attributes
 
     def handle_data(self, data):
-        if self.tags[-1] != "style":
+        inside = self.tags[-1] if self.tags else ""
+        if inside != "style":
             self.pieces.append(data)
-        if self.tags[-1] == "h2":
+        if inside == "h2":
             self.titles.append(data.strip())
 
 
@@ -119,6 +120,7 @@ def test_the_page_suits_dark_screens_narrow_ones_and_paper(explained):
     assert len(sources) == explained.count("<picture>")
 
 
+@pytest.mark.slow
 def test_the_same_command_writes_the_same_page(folder, run, tmp_path, explained):
     out = tmp_path / "again.html"
     assert run("explain", folder / "price.metaprior", folder / "train.csv", "--out", out)[0] == 0
@@ -276,6 +278,7 @@ def curve(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_one_column_is_shown_as_a_curve_and_held_out_scores_are_told(curve, run):
     code, out, _ = run("explain", curve / "m", curve / "t.csv", "--out", curve / "r.html", "--json")
     page = Page((curve / "r.html").read_text())
