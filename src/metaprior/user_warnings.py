@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-#: Files of this library, and packages that call it on behalf of the user.
+#: Files of this library, and packages whose functions stand between it and the user's line.
 _HERE = str(Path(__file__).parent)
-_CALLERS = ("sklearn", "joblib", "contextlib", "functools")
+_CALLERS = ("sklearn", "joblib", "contextlib", "functools", "jaxtyping", "beartype", "equinox", "jax")
 #: The kinds that the present fit has told; None outside of a fit.
 _TOLD: ContextVar[set[str] | None] = ContextVar("told", default=None)
 

@@ -76,7 +76,7 @@ def test_predictions_that_are_right_have_no_warnings():
 
 def test_targets_that_are_further_away_than_predicted_make_it_too_narrow():
     found = known(F + 2.5 * (Y - F))
-    assert flagged(found) == {"calibration", "coverage"}
+    assert {"calibration", "coverage"} <= flagged(found)
     assert "too narrow" in found["calibration"].sentence
     numbers = found["coverage"].numbers
     assert numbers["fraction_90"] < numbers["high_90"] < 0.9

@@ -40,7 +40,9 @@ def draws(model, num_draws, seed=0):
     return draw_normals(make_key(seed), model.sizes(), len(model.output.rows.value.x), num_draws, dtype=jnp.float64)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(
+    "name", [next(iter(SETTINGS)), *[pytest.param(name, marks=pytest.mark.slow) for name in list(SETTINGS)[1:]]]
+)
 def test_the_mean_log_weight_is_the_elbo(name):
     with in_float64():
         model = as_float64(predicting(fitted(**SETTINGS[name])))
@@ -73,6 +75,7 @@ def dense_log_weight(model, normals, batch):
     return total - float(weights.kl().get("kl_scale", 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"hidden_layer_sizes": (40,)}, {"weight_gp": "shared"}])
 def test_the_log_weight_of_a_draw_is_that_of_dense_gaussians(settings):
     with in_float64():

@@ -119,9 +119,8 @@ class Diagnosis:
 def _summary(findings: tuple[Finding, ...]) -> str:
     counts = {severity: sum(found.severity == severity for found in findings) for severity in SEVERITIES}
     if not counts["warning"]:
-        return (
-            f"Nothing needs to be changed: {counts['ok']} checks are in order, with {_number(counts['note'], 'note')}."
-        )
+        fine, verb = _number(counts["ok"], "check"), "is" if counts["ok"] == 1 else "are"
+        return f"Nothing needs to be changed: {fine} {verb} in order, with {_number(counts['note'], 'note')}."
     return f"{_number(counts['warning'], 'warning')} and {_number(counts['note'], 'note')} in {len(findings)} checks."
 
 
