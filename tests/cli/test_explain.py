@@ -203,7 +203,7 @@ def test_no_text_of_a_table_becomes_html(hostile_page):
     assert {name for name, _ in page.attributes} <= {
         *("lang", "charset", "http-equiv", "content", "name", "class", "src", "srcset", "media", "alt")
     }
-    for text in ("<script>alert(1)</script>", '" onmouseover="alert(1)', "<!--", "&lt;b&gt;", "<i>target</i>", "青い"):
+    for text in ("<script>alert(1)</script>", '" onmouseover="alert(1)', "<!--", "&lt;b&gt;", "<i>target</i>"):
         assert text in page.text
 
 

@@ -190,7 +190,7 @@ def test_dates_in_iso_form_are_found_and_told(run, csv, tmp_path):
     frame = FRAME[["x", "price"]].assign(day=pd.date_range("2024-01-01", periods=ROWS))
     code, out, err = run(*fit_words(csv(frame), "price", tmp_path / "m", "--input-kernel", "rbf@day"))
     assert code == 0
-    assert "note: column 'day' is read as dates, in days since the first." in err
+    assert "note: column 'day' is read as dates, in days since the first" in err
     assert "dates         'day', a date from 2024-01-01 to 2024-01-30: in days since the first" in out
     assert "in words      a smooth function of 'day' (over " in out
 
