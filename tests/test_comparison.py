@@ -229,11 +229,10 @@ def test_pipelines_are_named_by_their_steps():
     ("wrong", "message"),
     [
         (
-            LinearRegression(),
-            "LinearRegression: expected an estimator that predicts its uncertainty.*LinearRegression has none",
+            StandardScaler(),
+            "StandardScaler: expected an estimator that predicts its uncertainty.*StandardScaler has none",
         ),
-        (make_pipeline(StandardScaler(), LinearRegression()), "LinearRegression has none of them"),
-        (GridSearchCV(LinearRegression(), {}), "LinearRegression has none of them"),
+        (make_pipeline(StandardScaler(), StandardScaler()), "StandardScaler has none of them"),
         (BayesianRidge, "expected a scikit-learn estimator; got .*make an instance of it"),
         ("ridge", "expected a scikit-learn estimator; got 'ridge'"),
     ],
@@ -243,6 +242,24 @@ def test_an_estimator_without_a_distribution_is_refused_before_any_fit(wrong, me
     with pytest.raises(TypeError, match=message):
         compare([Counted(), wrong], X, Y, verbose=False)
     assert Counted.fits == 0
+
+
+@pytest.mark.parametrize(
+    "values_only",
+    [
+        LinearRegression(),
+        make_pipeline(StandardScaler(), LinearRegression()),
+        GridSearchCV(LinearRegression(), {}, cv=2),
+    ],
+)
+def test_a_regressor_of_values_alone_has_its_rmse_and_nothing_else(values_only):
+    table = compare({"values": values_only, "ridge": BayesianRidge()}, X, Y, cv=4, verbose=False)
+    expected = [np.mean((clone(values_only).fit(X[a], Y[a]).predict(X[b]) - Y[b]) ** 2) for a, b in KFold(4).split(X)]
+    assert_allclose(table.loc["values", ("rmse", "mean")], np.mean(np.sqrt(expected)), rtol=1e-10)
+    scored = table.loc["values"].unstack().dropna().index
+    assert set(scored) == {"rmse", *TIMES}
+    assert table.loc["ridge"].notna().all()
+    assert list(table.index) == ["ridge", "values"]
 
 
 def test_a_classifier_without_probabilities_is_refused():

@@ -39,7 +39,10 @@ def calibration_error(below: np.ndarray, at: np.ndarray) -> float:
     ----------
     below, at : array
         P(Y < y) and P(Y <= y), rows first. A target with a level in between counts by the part of the jump below it.
+        NaN, for a distribution that is unknown, makes the error NaN.
     """
+    if np.any(np.isnan(at)):
+        return float("nan")
     levels = LEVELS.reshape(-1, *[1] * np.ndim(at))
     jump = np.asarray(at) - below
     part = np.clip((levels - below) / np.where(jump > 0, jump, 1), 0, 1)
@@ -48,7 +51,9 @@ def calibration_error(below: np.ndarray, at: np.ndarray) -> float:
 
 
 def coverage(below: np.ndarray, at: np.ndarray, level: float) -> float:
-    """Return the fraction of targets inside the central interval of a level, from P(Y < y) and P(Y <= y)."""
+    """Return the fraction of targets inside the central interval of a level, from P(Y < y) and P(Y <= y), or NaN."""
+    if np.any(np.isnan(at)):
+        return float("nan")
     return float(np.mean((np.asarray(at) >= (1 - level) / 2) & (np.asarray(below) <= (1 + level) / 2)))
 
 

@@ -105,6 +105,11 @@ class Subject:
         return f"{type(self.estimator).__name__} on {len(self)} {kind} ({self._found_by})"
 
     @property
+    def labels(self) -> np.ndarray:
+        """The targets as the estimator was given them: of classes, their labels instead of their positions."""
+        return self.estimator.classes_[self.targets] if self.is_classification else self.targets
+
+    @property
     def rows_name(self) -> str:
         """What the rows are called in a sentence."""
         return f"{len(self)} {'training' if self.is_training else 'held-out'} rows"

@@ -34,7 +34,10 @@ class PredictsDistribution(Protocol):
 
 @final
 class GaussianMarginals:
-    """Independent Gaussians, of which the means and the standard deviations are known, [N] or [N, outputs]."""
+    """Independent Gaussians, of which the means and the standard deviations are known, [N] or [N, outputs].
+
+    A standard deviation of NaN is an unknown one: densities, levels and scores that depend on it are NaN, too.
+    """
 
     is_classification = False
 
@@ -147,6 +150,17 @@ def distribution_predictor_of(name: str, estimator: Any) -> DistributionPredicto
     )
 
 
+def value_predictor_of(name: str, estimator: Any) -> DistributionPredictor:
+    """Return how an estimator predicts a distribution, whose spread is unknown (NaN) if a regressor predicts none."""
+    try:
+        return distribution_predictor_of(name, estimator)
+    except TypeError:
+        is_estimator = hasattr(estimator, "get_params") and not isinstance(estimator, type)
+        if is_estimator and is_regressor(estimator) and hasattr(_end(estimator), "predict"):
+            return _predict_values
+        raise
+
+
 def _end(estimator: Any) -> Any:
     """Return the estimator that predicts: the last step of a pipeline, the one a search tries."""
     if isinstance(estimator, Pipeline):
@@ -170,6 +184,11 @@ def predict_own_distribution(model: Any, X: Any) -> PredictiveDistribution:
 def _predict_gaussian(model: Any, X: Any) -> PredictiveDistribution:
     end, X = at_end(model, X)
     return GaussianMarginals(*end.predict(X, return_std=True))
+
+
+def _predict_values(model: Any, X: Any) -> PredictiveDistribution:
+    values = np.asarray(model.predict(X), np.float64)
+    return GaussianMarginals(values, np.full(values.shape, np.nan))
 
 
 def _predict_classes(model: Any, X: Any) -> PredictiveDistribution:
