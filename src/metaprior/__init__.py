@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         weights,
     )
     from metaprior.comparison import compare
-    from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
+    from metaprior.estimators import MetaGPClassifier, MetaGPRegressor, relevance
     from metaprior.inputs import Projection
     from metaprior.io.saving import load
     from metaprior.model import Model
@@ -59,6 +59,7 @@ __all__ = [
     "output_layer",
     "predictive",
     "prior",
+    "relevance",
     "tables",
     "weight_gp",
     "weights",
@@ -73,6 +74,7 @@ _HOMES = {
     "Projection": "metaprior.inputs",
     "compare": "metaprior.comparison",
     "load": "metaprior.io.saving",
+    "relevance": "metaprior.estimators",
 }
 
 

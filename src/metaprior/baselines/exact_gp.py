@@ -108,7 +108,7 @@ class ExactGPMethod:
     def _starting_kernel(self, problem: Problem, k: int) -> Scaled:
         """Return the kernel, with its variance, for standardised inputs and the standardised k-th target."""
         asked = self.config.kernel
-        kernel = kernels.RBF() if asked is None else kernels.named(asked, "kernel")
+        kernel = (kernels.RBF() if asked is None else kernels.named(asked, "kernel")).with_columns(problem.names)
         scaled = (
             with_scale_times(kernel, _target_scales(problem)[k] ** -2)
             if isinstance(kernel, Scaled)
@@ -144,7 +144,9 @@ def in_data_units(found: list[Hypers], gps: list[GaussianProcessRegressor], prob
     assert isinstance(problem.kind, RegressionTargets)
     scales, flat = problem.kind.scale, problem.kind.flat
     fitted = tuple(
-        with_scale_times(hypers.kernel, scale**2).set_params(inner=hypers.kernel.inner.unstandardised(problem.x_scale))
+        with_scale_times(hypers.kernel, scale**2)
+        .set_params(inner=hypers.kernel.inner.unstandardised(problem.x_scale))
+        .with_names(problem.names)
         for hypers, scale in zip(found, scales, strict=True)
     )
     noise = np.array([hypers.noise for hypers in found]) * scales

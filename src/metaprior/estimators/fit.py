@@ -71,7 +71,9 @@ def prepare_fit(estimator: "Estimator", X: Any, y: Any, scaling: InputScaling | 
     num_functions = targets.num_functions(likelihood)
     if last is not None:
         _check_continued(last, x.shape[1], num_functions)
-    problem = Problem(x, scaling(x), scaling.scale, standardised, likelihood, num_functions, targets, last)
+    problem = Problem(
+        x, scaling(x), scaling.scale, standardised, likelihood, num_functions, targets, last, names=_names(columns)
+    )
     seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
     return PreparedFit(method, problem, seed, scaling, columns)
 
@@ -93,6 +95,12 @@ def validate_fit_data(estimator: "Estimator", X: Any, y: Any) -> tuple[np.ndarra
     refuse_lost_digits("X", X, x)
     names = ("n_features_in_", "feature_names_in_")
     return x, np.asarray(target), {name: vars(noted)[name] for name in names if name in vars(noted)}
+
+
+def _names(columns: dict[str, Any]) -> tuple[str, ...] | None:
+    """Return the names of the columns, if they have names."""
+    names = columns.get("feature_names_in_")
+    return None if names is None else tuple(map(str, names))
 
 
 def checked(estimator: "Estimator", X: Any, *target: Any, **kwargs: Any) -> Any:

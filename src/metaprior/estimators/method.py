@@ -51,6 +51,8 @@ class Problem(NamedTuple):
     last: Model | None = None
     #: Which of several starts this is: a period starts from another peak of the spectrum.
     start: int = 0
+    #: The names of the columns, where they have names.
+    names: tuple[str, ...] | None = None
 
     @property
     def num_rows(self) -> int:

@@ -2,7 +2,6 @@
 
 import datetime
 import decimal
-import difflib
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from metaprior.names import nearest
 from metaprior.tables.columns import FILLS, FLAGS, Category, Column, Date, Flag, Number, missing, numbers, shown, texts
 from metaprior.tables.errors import TableError
 from metaprior.tables.files import pandas
@@ -193,10 +193,3 @@ def _kind_of_text(series: "pd.Series") -> type[Column]:
             column=name,
         )
     return Category
-
-
-def nearest(name: str, known: Sequence[str]) -> str:
-    """Return a hint that names the most similar column, or an empty text if none is similar."""
-    folded = {other.casefold(): other for other in known}
-    close = difflib.get_close_matches(name.casefold(), list(folded), 1)
-    return f" (did you mean {folded[close[0]]!r}?)" if close else ""
