@@ -121,7 +121,7 @@ class HMCMethod(NetworkMethod):
         seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.config.n_chains)).tolist()
         settings = self.config.settings()
         with self.computing():
-            data = make_data(problem.x_unit, problem.targets, dtype=np.dtype(self.dtype).type)
+            data = make_data(problem.x_unit, problem.targets, problem.weight, np.dtype(self.dtype).type)
             starts = []
             for index, own in enumerate(seeds):
                 store = checkpoint and Checkpoint(checkpoint.inside(f"start{index}"))

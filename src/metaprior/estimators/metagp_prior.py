@@ -92,7 +92,7 @@ def _input_kernel(
     kernel = kernel.with_columns(problem.names)
     # rows of D standardised columns lie about sqrt(2 D) apart
     start = float(np.sqrt(problem.x.shape[1])) if integrated else START_LENGTHSCALE
-    return input_kernel_for(kernel, problem.x, problem.targets, problem.x_scale, problem.start, start)
+    return input_kernel_for(kernel, problem.x, problem.targets, problem.x_scale, problem.start, start, problem.weight)
 
 
 def _check_projected(kernel: Kernel) -> None:

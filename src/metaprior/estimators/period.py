@@ -41,19 +41,20 @@ class Periods(NamedTuple):
     gain: np.ndarray
 
 
-def starting_periods(x: np.ndarray, y: np.ndarray, peak: int = 0) -> np.ndarray:
+def starting_periods(x: np.ndarray, y: np.ndarray, peak: int = 0, weight: np.ndarray | None = None) -> np.ndarray:
     """Return, for every column of x, the period that explains y best.
 
-    `peak` 1 is the next best, and so on; where there are fewer, the last.
+    `peak` 1 is the next best, and so on; where there are fewer, the last. A row counts `weight` times; None: once.
     """
-    found = [periods_of(column, y).period for column in x.T]
+    found = [periods_of(column, y, weight).period for column in x.T]
     return np.array([each[min(peak, len(each) - 1)] for each in found])
 
 
-def periods_of(x: np.ndarray, y: np.ndarray) -> Periods:
+def periods_of(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Periods:
     """Return the periods of targets y [N, P] in one column x [N], the best first; at least one, whatever the data."""
     keep = np.sort(np.random.default_rng(0).permutation(len(x))[:MAX_ROWS])
     x, y = x[keep], y[keep]
+    weight = np.ones(len(x)) if weight is None else weight[keep]
     spread, distinct = np.ptp(x), np.unique(x)
     if spread == 0 or len(distinct) < 4 or not np.any(np.ptp(y, axis=0) > 0):
         return Periods(np.array([float(spread) or 1.0]), np.zeros(1))
@@ -61,7 +62,8 @@ def periods_of(x: np.ndarray, y: np.ndarray) -> Periods:
     fastest = max(0.5 / np.quantile(np.diff(distinct) / spread, 0.25), 2 * LEAST_TURNS)
     fastest = min(fastest, 0.5 * MAX_ROWS)
     y = (y - y.mean(axis=0)) / np.maximum(y.std(axis=0), 1e-300)
-    fast, slow = _Waves(turns, y, _slow_trend(turns)), _Waves(turns, y, _line(turns))
+    root = np.sqrt(weight)
+    fast, slow = _Waves(turns, y, _slow_trend(turns, root), root), _Waves(turns, y, _line(turns, root), root)
     frequency, gain = fast.peaks(FEWEST_TURNS, fastest)
     stands_out = gain > np.log(OVERSAMPLING * fastest)  # as many frequencies were tried
     few, few_gain = slow.peaks(LEAST_TURNS, min(FEWEST_TURNS, fastest))
@@ -79,12 +81,12 @@ def _different(frequency: np.ndarray) -> np.ndarray:
     return np.flatnonzero([not np.any(gaps[place, :place] < 0.25) for place in range(len(frequency))])
 
 
-def _line(turns: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of straight lines, [N, 2]."""
-    return np.linalg.qr(np.column_stack([np.ones_like(turns), turns]))[0]
+def _line(turns: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of straight lines times the roots of the weights, [N, 2]."""
+    return np.linalg.qr(root[:, None] * np.column_stack([np.ones_like(turns), turns]))[0]
 
 
-def _slow_trend(turns: np.ndarray) -> np.ndarray:
+def _slow_trend(turns: np.ndarray, root: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis of functions with fewer than three turns: cosines of half turns, and polynomials.
 
     Few rows have a shorter basis: one function for every five of them.
@@ -92,15 +94,20 @@ def _slow_trend(turns: np.ndarray) -> np.ndarray:
     halves = np.cos(np.pi * np.outer(turns, np.arange(1, 2 * FEWEST_TURNS)))
     columns = [np.polynomial.legendre.legvander(2 * turns - 1, DEGREE), halves]
     most = max(2, len(turns) // 5)
-    basis, sizes, _ = np.linalg.svd(np.concatenate(columns, axis=1)[:, :most], full_matrices=False)
+    weighted = root[:, None] * np.concatenate(columns, axis=1)[:, :most]
+    basis, sizes, _ = np.linalg.svd(weighted, full_matrices=False)
     return basis[:, sizes > 1e-10 * sizes[0]]
 
 
 class _Waves:
-    """Least squares of waves beside a trend, at many frequencies; y is what the trend leaves."""
+    """Least squares of waves beside a trend, at many frequencies; y is what the trend leaves.
 
-    def __init__(self, turns: np.ndarray, y: np.ndarray, trend: np.ndarray) -> None:
-        self.turns, self.trend = turns, trend
+    Rows count by their weights: y, the trend and the waves are all multiplied by the roots of these.
+    """
+
+    def __init__(self, turns: np.ndarray, y: np.ndarray, trend: np.ndarray, root: np.ndarray) -> None:
+        self.turns, self.trend, self.root, self.total = turns, trend, root, float(np.sum(root**2))
+        y = root[:, None] * y
         self.y = y - trend @ (trend.T @ y)
 
     def peaks(self, lowest: float, highest: float) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +125,7 @@ class _Waves:
 
     def _gains(self, numbers: np.ndarray, highest: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the best gain at each frequency of the grid, and the number of waves that it takes."""
-        sums = _transforms(self.turns, np.column_stack([np.ones_like(self.turns), self.trend, self.y]), highest)
+        sums = _transforms(self.turns, self.root[:, None] * np.column_stack([self.root, self.trend, self.y]), highest)
         found = np.full((len(WAVES), len(numbers)), -np.inf)
         for row, count in enumerate(WAVES):
             inside = count == 1 or numbers * count <= highest * OVERSAMPLING
@@ -130,7 +137,7 @@ class _Waves:
 
     def _gain(self, explained: np.ndarray, count: int) -> np.ndarray:
         """Return the gain of waves that explain so much of every target's sum of squares, [..., P]."""
-        total, num_rows = np.sum(self.y**2, axis=0), len(self.turns)
+        total, num_rows = np.sum(self.y**2, axis=0), self.total
         left = np.maximum(total - explained, 1e-9 * total + 1e-300)
         return 0.5 * num_rows * np.sum(np.log((total + 1e-300) / left), axis=-1) - count * np.log(num_rows)
 
@@ -140,9 +147,9 @@ class _Waves:
         if len(self.turns) <= self.trend.shape[1] + 2 * count:
             return -np.inf
         angle = 2 * np.pi * np.outer(self.turns, frequencies)
-        waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
+        waves = self.root[:, None] * np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
         waves -= self.trend @ (self.trend.T @ waves)
-        gram = waves.T @ waves + 1e-9 * len(waves) * np.eye(2 * count)
+        gram = waves.T @ waves + 1e-9 * self.total * np.eye(2 * count)
         projected = waves.T @ self.y
         explained = np.sum(projected * np.linalg.solve(gram, projected), axis=0)
         return float(self._gain(explained, count))
@@ -172,7 +179,7 @@ class _Waves:
             others = np.delete(others, int(np.argmax(alone)))
         own = self._exact_gain(np.concatenate([core, others])) - known
         beside = self._exact_gain(np.concatenate([core, others - 0.5 * frequency])) - known
-        price = len(others) * np.log(len(self.turns))
+        price = len(others) * np.log(self.total)
         return own + price < STANDS_OUT * (beside + price) + price
 
     def _nearby(self, frequency: float, count: int) -> tuple[float, float, int]:

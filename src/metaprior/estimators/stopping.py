@@ -58,7 +58,7 @@ class FlatElbo:
     #: The last ELBO is as good as any: the run ends with its last model.
     best_model: Model | None = None
 
-    def __init__(self, tol: float, patience: int, num_rows: int) -> None:
+    def __init__(self, tol: float, patience: int, num_rows: float) -> None:
         self.patience, self.num_rows = Patience(tol, patience), num_rows
 
     def score(self, history: History) -> float:
@@ -95,7 +95,7 @@ class HeldOutScore:
     """
 
     def __init__(self, tol: float, patience: int, data: Data, key: jax.Array, seen: Data | None = None) -> None:
-        self.patience, self.num_rows, self.key = Patience(tol, patience), int(data.num_rows), key
+        self.patience, self.num_rows, self.key = Patience(tol, patience), float(np.sum(np.asarray(data.weight))), key
         self.batch = Batch(data.x, data.y, data.weight)
         self.seen = None if seen is None else Batch(seen.x, seen.y, seen.weight)
         self.highest = -np.inf

@@ -9,7 +9,7 @@ from metaprior.estimators.many import train_together
 from metaprior.estimators.method import TrainedMethod
 
 
-def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, Any]]) -> None:
+def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, ...]]) -> None:
     """Fit estimators that differ in their seed and their data only, all at once.
 
     Every one ends as its own `fit` would leave it, up to rounding; on small networks it takes a fraction of the time.
@@ -18,14 +18,14 @@ def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, Any]]) -> 
     ----------
     estimators : list of estimators
         Of one class and with the same parameters but `random_state`.
-    data : list of (X, y)
-        One pair per estimator, of the same number of columns; the numbers of rows may differ.
+    data : list of (X, y) or (X, y, sample_weight)
+        One per estimator, of the same number of columns; the numbers of rows may differ.
     """
     if not estimators or len(estimators) != len(data):
         raise ValueError(f"expected as many (X, y) as estimators; got {len(data)} and {len(estimators)}.")
     for estimator in estimators:
         _check_alike(estimators[0], estimator)
-    prepared = [prepare_fit(estimator, *pair) for estimator, pair in zip(estimators, data, strict=True)]
+    prepared = [prepare_fit(estimator, *own) for estimator, own in zip(estimators, data, strict=True)]
     methods = [_trained(own) for own in prepared]
     jobs = [method.job(own.problem, own.seed) for method, own in zip(methods, prepared, strict=True)]
     fits = train_together(methods[0], jobs, [own.problem for own in prepared])

@@ -1,0 +1,104 @@
+"""The rows of a fit, and how often each counts.
+
+A row of weight w counts as w equal rows: its log likelihood is taken w times. So a row of weight 0 is left out, and
+rows with equal inputs and targets are joined in one that has the sum of their weights. Joined rows stand in an order
+that depends on what they contain alone. A fit to repeated rows is therefore the fit to weighted ones, to the last bit:
+every choice of rows (inducing rows, batches, rows that are held out) is the same for both.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_array
+
+from metaprior.estimators.checks import is_number
+
+#: The most that a row may count.
+MOST_WEIGHT = 1e9
+#: Weights whose mean is below this are told of: weights that sum to 1 make all data count as one row.
+LEAST_MEAN = 0.1
+
+
+class Rows(NamedTuple):
+    """Inputs, targets, and how often each row counts; None where each counts once."""
+
+    x: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+
+
+def counted_rows(x: np.ndarray, y: np.ndarray, sample_weight: Any = None) -> Rows:
+    """Return the rows that count, equal ones joined; where all are different and count once, the rows as they are.
+
+    Cost N D + N log N.
+    """
+    weight = np.ones(len(x)) if sample_weight is None else checked_weight(sample_weight, len(x))
+    if np.any(weight == 0):
+        x, y, weight = x[weight > 0], y[weight > 0], weight[weight > 0]
+    keys = _keys(x, y)
+    order, is_first = _grouped(keys)
+    if np.all(is_first) and np.all(weight == 1):
+        return Rows(x, y, None)
+    starts = np.flatnonzero(is_first)
+    return Rows(x[order[starts]], y[order[starts]], np.add.reduceat(weight[order], starts))
+
+
+def checked_weight(sample_weight: Any, num_rows: int) -> np.ndarray:
+    """Return the weights as numbers, one per row, or raise an error that says what was expected."""
+    if is_number(sample_weight):
+        sample_weight = np.full(num_rows, sample_weight)
+    weight: np.ndarray = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, copy=True, input_name="sample_weight"
+    )
+    if weight.shape != (num_rows,):
+        raise ValueError(f"sample_weight: expected one number per row, ({num_rows},); got the shape {weight.shape}.")
+    if np.any(weight < 0) or np.any(weight > MOST_WEIGHT):
+        wrong = int(np.argmax((weight < 0) | (weight > MOST_WEIGHT)))
+        raise ValueError(
+            f"sample_weight: expected numbers from 0 to {MOST_WEIGHT:g}, how often a row counts; row {wrong} has "
+            f"{weight[wrong]:g}."
+        )
+    if not np.any(weight > 0):
+        raise ValueError("sample_weight: expected at least one weight above zero; all are zero.")
+    mean = float(np.mean(weight[weight > 0]))
+    if mean < LEAST_MEAN:
+        warnings.warn(
+            f"sample_weight: a weight says how often a row counts, and the mean is {mean:.2g}, so that "
+            f"{int(np.sum(weight > 0))} rows count as {np.sum(weight):.2g}. If the weights are only relative, divide "
+            "them by their mean.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return weight
+
+
+def _keys(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return whole numbers, [N, columns], that are equal where the values are; targets by their rank."""
+    columns = y.reshape(len(y), -1).T
+    try:
+        ranks = [np.unique(column, return_inverse=True)[1] for column in columns]
+    except TypeError:  # values of several kinds: no targets that a fit takes
+        ranks = [np.arange(len(y))]
+    values = np.column_stack([x + 0.0, *ranks]).astype(np.float64)  # -0.0 + 0.0 is 0.0
+    return np.ascontiguousarray(values).view(np.uint64)
+
+
+def _grouped(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return an order in which equal rows stand together, and which rows of it differ from the one before.
+
+    The order is that of a sum over the columns with fixed odd factors; where different rows have the same sum, it is
+    that of the columns.
+    """
+    factors = np.random.default_rng(0).integers(2**63, size=keys.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(
+        1
+    )
+    mixed = keys ^ (keys >> np.uint64(29))  # the low bits of most numbers are zeros
+    sums = np.sum(mixed * factors, axis=1, dtype=np.uint64)
+    order = np.argsort(sums, kind="stable")
+    same_sum = sums[order][1:] == sums[order][:-1]
+    suspects = np.flatnonzero(same_sum)
+    if np.any(keys[order[suspects]] != keys[order[suspects + 1]]):
+        order = np.lexsort(keys.T)
+        same_sum = np.all(keys[order][1:] == keys[order][:-1], axis=1)
+    return order, np.concatenate([[True], ~same_sum])
