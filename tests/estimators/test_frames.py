@@ -1,6 +1,8 @@
 """Inputs that are dates, in data frames and arrays, and frames whose columns are no numbers."""
 
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -84,6 +86,13 @@ def test_a_polars_frame_is_fitted_as_a_pandas_one():
     assert model.date_origins_ == ("2024-02-28+00:00", None)
     with pytest.raises(ValueError, match="has no date .* row 1"):
         model.predict(frame.with_columns(pl.when(pl.int_range(pl.len()) == 1).then(None).otherwise("day").alias("day")))
+
+
+def test_an_arrow_table_is_fitted_as_a_pandas_frame():
+    table = pytest.importorskip("pyarrow").Table.from_pandas(FRAME)
+    expected = MODEL.fit(FRAME, Y).predict(FRAME)
+    model = clone(MODEL).set_params(kernel=kernels.RBF().on("day", "height")).fit(table, Y)
+    np.testing.assert_allclose(model.predict(table), expected, rtol=1e-9)
 
 
 def test_text_columns_of_polars_are_named():
@@ -216,3 +225,12 @@ def test_categories_are_encoded_by_a_column_transformer():
     y = np.where(table["city"] == "Bern", 1.0, -1.0) + table["height"]
     assert model.fit(table, y).score(table, y) > 0.95
     assert model[-1].kernel_.column_names() == ["height", "city_Bern", "city_Rome"]
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_guide_run():
+    page = (Path(__file__).parents[2] / "docs" / "data-frames.md").read_text()
+    shared = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, shared)
+    assert shared["later"].shape == (7,)

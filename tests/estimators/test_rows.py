@@ -1,15 +1,21 @@
 """How often a row counts: `sample_weight`, and rows that are equal."""
 
+import equinox as eqx
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV, cross_validate
+import sklearn
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import has_fit_parameter
 
 import metaprior
+from every_estimator import CLASSIFIERS, REGRESSORS
 from metaprior import MetaGPClassifier, MetaGPRegressor, baselines, kernels
 from metaprior.estimators import fit_together
 from metaprior.estimators.checks import standard_units
+from metaprior.estimators.fit import prepare_fit
 from metaprior.estimators.period import periods_of
 from metaprior.estimators.rows import _grouped, counted_rows
 
@@ -111,24 +117,43 @@ def test_weights_that_make_all_data_count_as_one_row_are_told_of():
 
 # --- fits -----------------------------------------------------------------------------
 
-REGRESSORS = {
-    "exact": MetaGPRegressor(**FEW_DRAWS, input_kernel="rbf"),
-    "global": MetaGPRegressor(**FEW_DRAWS),
-    "inducing rows": MetaGPRegressor(**FEW_DRAWS, output_layer="inducing_rows", n_inducing_rows=8, input_kernel="rbf"),
-    "batches": MetaGPRegressor(**FEW_DRAWS, batch_size=8, input_kernel="rbf"),
-    "drawn, held out": MetaGPRegressor(**FEW_DRAWS, output_layer="drawn", early_stopping=True),
-    "period": MetaGPRegressor(**FEW_DRAWS, input_kernel=kernels.Periodic().on(0)),
-    "exact GP": baselines.ExactGPRegressor(max_iter=20, n_restarts=0, random_state=0),
-    "Laplace": baselines.LaplaceRegressor(**FEW_DRAWS),
+GP = baselines.ExactGPRegressor(kernels.RBF(), noise=0.3, max_iter=0)
+REGIMES = {
+    "exact": {"input_kernel": "rbf"},
+    "inducing rows": {"output_layer": "inducing_rows", "n_inducing_rows": 8, "input_kernel": "rbf"},
+    "batches": {"batch_size": 8, "input_kernel": "rbf"},
+    "drawn, held out": {"output_layer": "drawn", "early_stopping": True},
+    "period": {"input_kernel": kernels.Periodic().on(0)},
 }
 
 
-@pytest.mark.parametrize("model", REGRESSORS.values(), ids=REGRESSORS)
-def test_weights_fit_as_repeated_rows_do_to_the_last_bit(model):
+def test_a_fit_to_repeated_rows_has_the_problem_of_one_to_weighted_rows():
+    for make in (*REGRESSORS.values(), *CLASSIFIERS.values()):
+        y = LABELS if is_classifier(make()) else Y
+        weighted, plain = prepare_fit(make(), X, y, WEIGHT).problem, prepare_fit(make(), *repeated(X, y)).problem
+        assert weighted.total_weight == plain.total_weight == WEIGHT.sum()
+        assert eqx.tree_equal(weighted._replace(kind=None), plain._replace(kind=None))
+        assert vars(weighted.kind).keys() == vars(plain.kind).keys()
+        for own, other in zip(vars(weighted.kind).values(), vars(plain.kind).values(), strict=True):
+            np.testing.assert_array_equal(own, other)
+
+
+def assert_fits_as_repeated_rows_do(model):
     weighted = model.fit(X, Y, sample_weight=WEIGHT).predict(X)
     np.testing.assert_array_equal(model.fit(*repeated(X, Y)).predict(X), weighted)
 
 
+def test_weights_fit_as_repeated_rows_do_to_the_last_bit():
+    assert_fits_as_repeated_rows_do(MetaGPRegressor(**FEW_DRAWS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", REGIMES.values(), ids=REGIMES)
+def test_weights_fit_as_repeated_rows_do_in_every_regime(settings):
+    assert_fits_as_repeated_rows_do(MetaGPRegressor(**FEW_DRAWS, **settings))
+
+
+@pytest.mark.slow
 def test_weights_of_a_classifier_fit_as_repeated_rows_do():
     model = MetaGPClassifier(**FEW_DRAWS)
     weighted = model.fit(X, LABELS, sample_weight=WEIGHT).predict_proba(X)
@@ -140,6 +165,7 @@ def test_a_class_whose_rows_have_no_weight_is_no_class():
         MetaGPClassifier().fit(X, LABELS, sample_weight=LABELS == "up")
 
 
+@pytest.mark.slow
 def test_weights_reach_every_model_of_a_group():
     together = [MetaGPRegressor(**FEW_DRAWS) for _ in range(2)]
     fit_together(together, [(X, Y, WEIGHT), (X, Y)])
@@ -149,21 +175,21 @@ def test_weights_reach_every_model_of_a_group():
 
 
 def test_weights_pass_through_searches_and_pipelines():
-    search = GridSearchCV(MetaGPRegressor(**FEW_DRAWS), {"input_kernel": ["rbf", "linear"]}, cv=2)
-    assert search.fit(X, Y, sample_weight=WEIGHT).best_params_ == {"input_kernel": "rbf"}
-    pipeline = make_pipeline(StandardScaler(), MetaGPRegressor(**FEW_DRAWS))
-    weighted = pipeline.fit(X, Y, metagpregressor__sample_weight=WEIGHT).predict(X)
+    search = GridSearchCV(GP, {"kernel": [kernels.RBF(), kernels.Linear()]}, cv=2)
+    assert search.fit(X, Y, sample_weight=WEIGHT).best_params_ == {"kernel": kernels.RBF()}
+    pipeline = make_pipeline(StandardScaler(), GP)
+    weighted = pipeline.fit(X, Y, exactgpregressor__sample_weight=WEIGHT).predict(X)
     assert np.max(np.abs(pipeline.fit(X, Y).predict(X) - weighted)) > 1e-3
 
 
 def test_weights_can_be_routed():
-    import sklearn
-
     with sklearn.config_context(enable_metadata_routing=True):
-        model = MetaGPRegressor(**FEW_DRAWS).set_fit_request(sample_weight=True)
-        found = cross_validate(model, X, Y, params={"sample_weight": WEIGHT}, cv=2)
-        assert np.all(np.isfinite(found["test_score"]))
-        assert model.get_metadata_routing().fit.requests["sample_weight"] is True
+        model = clone(GP).set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        routed = cross_val_predict(model, X, Y, params={"sample_weight": WEIGHT}, cv=2)
+    assert np.max(np.abs(routed - cross_val_predict(GP, X, Y, cv=2))) > 1e-3
+    for cls in (MetaGPRegressor, MetaGPClassifier):
+        assert has_fit_parameter(cls(), "sample_weight")
+        assert hasattr(cls(), "set_fit_request")
 
 
 # --- the twins without weights ----------------------------------------------------------
@@ -212,9 +238,10 @@ def test_the_evidence_of_laplace_is_that_of_repeated_rows(structure):
     from metaprior.compilation import as_float64, in_float64
 
     model = baselines.MAPRegressor(**{**QUICK, "max_iter": 20}).fit(X, Y).model_
-    values, (x, y) = weights_of(model), repeated(X, Y[:, None])
+    x, y = repeated(X, Y[:, None])
     with in_float64():
         model = as_float64(model)
+        values = weights_of(model)
         curvatures = curvature_of(model, X, structure, WEIGHT.astype(float)), curvature_of(model, x, structure)
         weighted = Evidence(model, values, X, Y[:, None], curvatures[0], WEIGHT.astype(float))
         plain = Evidence(model, values, x, y, curvatures[1])
@@ -222,7 +249,7 @@ def test_the_evidence_of_laplace_is_that_of_repeated_rows(structure):
 
 
 def test_a_weighted_exact_gp_survives_its_file(tmp_path):
-    model = REGRESSORS["exact GP"].fit(X, Y, sample_weight=WEIGHT)
+    model = clone(GP).fit(X, Y, sample_weight=WEIGHT)
     model.save(tmp_path / "gp.metaprior")
     loaded = metaprior.load(tmp_path / "gp.metaprior")
     np.testing.assert_allclose(loaded.predict(X, return_std=True), model.predict(X, return_std=True), rtol=1e-9)
@@ -230,6 +257,6 @@ def test_a_weighted_exact_gp_survives_its_file(tmp_path):
 
 
 def test_a_fraction_says_less():
-    model = MetaGPRegressor(**FEW_DRAWS, input_kernel="rbf", noise=0.5)
+    model = clone(GP)
     stds = [model.fit(X, Y, sample_weight=weight).predict(X, return_std=True)[1].mean() for weight in (1.0, 0.2)]
     assert stds[1] > stds[0]

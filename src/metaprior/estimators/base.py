@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from metaprior.estimators.checks import refuse_lost_digits
-from metaprior.estimators.fit import InputScaling, prepare_fit, store_fit, validate_inputs
+from metaprior.estimators.fit import InputScaling, checked, prepare_fit, store_fit
 from metaprior.estimators.method import Method
 from metaprior.estimators.renamed import without_old_names
 from metaprior.estimators.restored import check_names, check_restored
@@ -151,7 +151,7 @@ class Estimator(BaseEstimator, abc.ABC):
 
     def _standardised(self, X: Any) -> np.ndarray:
         """Return checked inputs in standardised units."""
-        return self._scaling()(validate_inputs(self, X))
+        return self._scaling()(checked(self, X))
 
 
 class Regressor(RegressorMixin, Estimator):

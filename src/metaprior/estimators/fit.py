@@ -109,13 +109,6 @@ def validate_fit_data(estimator: "Estimator", X: Any, y: Any) -> tuple[np.ndarra
     return x, np.asarray(target), columns if origins is None else {**columns, "date_origins_": origins}
 
 
-def validate_inputs(estimator: "Estimator", X: Any) -> np.ndarray:
-    """Return checked inputs to predict at, with dates as days since the first ones of the fit."""
-    fitted = vars(estimator)
-    x: np.ndarray = checked(estimator, known_dates(X, fitted.get("date_origins_"), fitted.get("feature_names_in_")))
-    return x
-
-
 def _names(columns: dict[str, Any]) -> tuple[str, ...] | None:
     """Return the names of the columns, if they have names."""
     names = columns.get("feature_names_in_")
@@ -123,7 +116,12 @@ def _names(columns: dict[str, Any]) -> tuple[str, ...] | None:
 
 
 def checked(estimator: "Estimator", X: Any, *target: Any, **kwargs: Any) -> Any:
-    """Validate X (at predict) or X and y (at fit) as scikit-learn does; name columns that are not numbers."""
+    """Validate X (at predict) or X and y (at fit) as scikit-learn does; name columns that are not numbers.
+
+    Dates to predict at become days since the first ones of the fit.
+    """
+    if not target:
+        X = known_dates(X, vars(estimator).get("date_origins_"), vars(estimator).get("feature_names_in_"))
     try:
         return validate_data(estimator, X, *target, reset=bool(target), dtype=np.float64, order="C", **kwargs)
     except (ValueError, TypeError) as error:

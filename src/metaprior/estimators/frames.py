@@ -27,6 +27,7 @@ class DateColumn(NamedTuple):
 
 def learned_dates(X: Any) -> tuple[Any, Origins]:
     """Return the training inputs with days in place of dates, and the first dates; tell of each such column."""
+    X = _of_known_kind(X)
     columns = date_columns(X)
     if not columns:
         return X, None
@@ -47,6 +48,7 @@ def known_dates(X: Any, origins: Origins, names: Sequence[str] | None) -> Any:
 
     An array of numbers has days already. Frames with other names are returned as they are: they are refused for these.
     """
+    X = _of_known_kind(X)
     columns = date_columns(X)
     other_names = names is not None and hasattr(X, "columns") and list(X.columns) != list(names)
     if other_names or (origins is None and not columns):
@@ -96,6 +98,12 @@ def columns_without_numbers(X: Any) -> list[Any]:
     if dtypes is None or not hasattr(dtypes, "items"):
         return []
     return [name for name, dtype in dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
+
+
+def _of_known_kind(X: Any) -> Any:
+    """Return a frame of another library than pandas and polars as one of pandas, if it can be one."""
+    is_known = isinstance(X, np.ndarray) or hasattr(X, "iloc") or _is_polars(X)
+    return X if is_known or not hasattr(X, "to_pandas") else X.to_pandas()
 
 
 def _is_polars(X: Any) -> bool:
