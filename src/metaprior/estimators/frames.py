@@ -38,7 +38,7 @@ def learned_dates(X: Any) -> tuple[Any, Origins]:
         warnings.warn(
             f"{column.label} holds dates: it is read as days since {first}, so lengths and periods are in days.",
             UserWarning,
-            stacklevel=6,
+            stacklevel=5,
         )
     return _in_days(X, columns, origins), tuple(origins)
 

@@ -68,7 +68,7 @@ def checked_weight(sample_weight: Any, num_rows: int) -> np.ndarray:
             f"{int(np.sum(weight > 0))} rows count as {np.sum(weight):.2g}. If the weights are only relative, divide "
             "them by their mean.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=5,
         )
     return weight
 
