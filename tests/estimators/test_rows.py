@@ -13,11 +13,11 @@ from sklearn.utils.validation import has_fit_parameter
 import metaprior
 from every_estimator import CLASSIFIERS, REGRESSORS
 from metaprior import MetaGPClassifier, MetaGPRegressor, baselines, kernels
-from metaprior.estimators import fit_together
+from metaprior.estimators import fit_together, rows
 from metaprior.estimators.checks import standard_units
 from metaprior.estimators.fit import prepare_fit
 from metaprior.estimators.period import periods_of
-from metaprior.estimators.rows import _grouped, counted_rows
+from metaprior.estimators.rows import counted_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2))
@@ -37,17 +37,17 @@ def repeated(*arrays):
 
 def test_rows_that_differ_and_count_once_are_left_as_they_are():
     for weight in (None, np.ones(30), 1):
-        rows = counted_rows(X, Y, weight)
-        assert rows.weight is None
-        np.testing.assert_array_equal(rows.x, X)
-        np.testing.assert_array_equal(rows.y, Y)
+        counted = counted_rows(X, Y, weight)
+        assert counted.weight is None
+        np.testing.assert_array_equal(counted.x, X)
+        np.testing.assert_array_equal(counted.y, Y)
 
 
 def test_rows_of_weight_zero_are_left_out():
-    rows = counted_rows(X, LABELS, np.arange(30) > 4)
-    assert rows.weight is None
-    np.testing.assert_array_equal(rows.x, X[5:])
-    np.testing.assert_array_equal(rows.y, LABELS[5:])
+    counted = counted_rows(X, LABELS, np.arange(30) > 4)
+    assert counted.weight is None
+    np.testing.assert_array_equal(counted.x, X[5:])
+    np.testing.assert_array_equal(counted.y, LABELS[5:])
 
 
 @pytest.mark.parametrize("y", [Y, LABELS, np.column_stack([Y, -Y]), LABELS.astype(object), WEIGHT])
@@ -63,18 +63,19 @@ def test_equal_rows_are_joined_in_an_order_of_their_own(y):
 
 def test_rows_that_differ_in_inputs_or_targets_alone_are_not_joined():
     x, y = np.zeros((4, 1)), np.array([1.0, 2.0, 1.0, 3.0])
-    rows = counted_rows(x, y)
-    assert dict(zip(rows.y, rows.weight, strict=True)) == {1.0: 2, 2.0: 1, 3.0: 1}
+    counted = counted_rows(x, y)
+    assert dict(zip(counted.y, counted.weight, strict=True)) == {1.0: 2, 2.0: 1, 3.0: 1}
     assert counted_rows(np.array([[0.0], [-0.0]]), np.ones(2)).weight == [2]
     assert counted_rows(np.arange(2.0)[:, None], np.ones(2)).weight is None
 
 
 def test_different_rows_with_the_same_sum_are_told_apart(monkeypatch):
-    keys = np.array([[3, 4], [1, 2], [3, 4], [1, 3]], np.uint64)
-    monkeypatch.setattr(np, "sum", lambda values, **_: np.zeros(len(values), np.uint64))
-    order, is_first = _grouped(keys)
-    assert keys[order].tolist() == [[1, 2], [1, 3], [3, 4], [3, 4]]
-    assert is_first.tolist() == [True, True, True, False]
+    x, y = np.array([[3.0, 4], [1, 2], [3, 4], [1, 3]]), np.zeros(4)
+    assert len(np.unique(rows._sums(list(x.T)))) == 3
+    monkeypatch.setattr(rows, "_sums", lambda columns: np.zeros(len(columns[0]), np.uint64))
+    found = rows.counted_rows(x, y)
+    assert found.x.tolist() == [[1, 2], [1, 3], [3, 4]]
+    assert found.weight.tolist() == [1, 1, 2]
 
 
 def test_units_are_those_of_repeated_rows():

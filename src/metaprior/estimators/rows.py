@@ -7,6 +7,7 @@ every choice of rows (inducing rows, batches, rows that are held out) is the sam
 """
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,8 +37,7 @@ def counted_rows(x: np.ndarray, y: np.ndarray, sample_weight: Any = None) -> Row
     weight = np.ones(len(x)) if sample_weight is None else checked_weight(sample_weight, len(x))
     if np.any(weight == 0):
         x, y, weight = x[weight > 0], y[weight > 0], weight[weight > 0]
-    keys = _keys(x, y)
-    order, is_first = _grouped(keys)
+    order, is_first = _grouped(_columns(x, y))
     if np.all(is_first) and np.all(weight == 1):
         return Rows(x, y, None)
     starts = np.flatnonzero(is_first)
@@ -73,32 +73,36 @@ def checked_weight(sample_weight: Any, num_rows: int) -> np.ndarray:
     return weight
 
 
-def _keys(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return whole numbers, [N, columns], that are equal where the values are; targets by their rank."""
-    columns = y.reshape(len(y), -1).T
+def _columns(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+    """Return columns of numbers that are equal where the values are: inputs, and the ranks of targets."""
+    targets = y.reshape(len(y), -1).T
     try:
-        ranks = [np.unique(column, return_inverse=True)[1] for column in columns]
+        ranks = [np.unique(column, return_inverse=True)[1].astype(np.float64) for column in targets]
     except TypeError:  # values of several kinds: no targets that a fit takes
-        ranks = [np.arange(len(y))]
-    values = np.column_stack([x + 0.0, *ranks]).astype(np.float64)  # -0.0 + 0.0 is 0.0
-    return np.ascontiguousarray(values).view(np.uint64)
+        ranks = [np.arange(len(y), dtype=np.float64)]
+    return [*x.T, *ranks]
 
 
-def _grouped(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _grouped(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return an order in which equal rows stand together, and which rows of it differ from the one before.
 
-    The order is that of a sum over the columns with fixed odd factors; where different rows have the same sum, it is
-    that of the columns.
+    The order is that of sums which equal rows share. Where different rows share one, it is that of the columns.
     """
-    factors = np.random.default_rng(0).integers(2**63, size=keys.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(
-        1
-    )
-    mixed = keys ^ (keys >> np.uint64(29))  # the low bits of most numbers are zeros
-    sums = np.sum(mixed * factors, axis=1, dtype=np.uint64)
+    sums = _sums(columns)
     order = np.argsort(sums, kind="stable")
-    same_sum = sums[order][1:] == sums[order][:-1]
-    suspects = np.flatnonzero(same_sum)
-    if np.any(keys[order[suspects]] != keys[order[suspects + 1]]):
-        order = np.lexsort(keys.T)
-        same_sum = np.all(keys[order][1:] == keys[order][:-1], axis=1)
-    return order, np.concatenate([[True], ~same_sum])
+    same = sums[order][1:] == sums[order][:-1]
+    before, after = order[:-1][same], order[1:][same]
+    if not all(np.array_equal(column[before], column[after]) for column in columns):
+        order = np.lexsort(columns)
+        same = np.all([column[order][1:] == column[order][:-1] for column in columns], axis=0)
+    return order, np.concatenate([[True], ~same])
+
+
+def _sums(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Return a number for every row that is the same for equal rows, and for others hardly ever."""
+    factors = np.random.default_rng(0).integers(2**63, size=len(columns), dtype=np.uint64) * np.uint64(2)
+    sums = np.zeros(len(columns[0]), np.uint64)
+    for column, factor in zip(columns, factors + np.uint64(1), strict=True):
+        bits = (column + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
+        sums += (bits ^ (bits >> np.uint64(29))) * factor  # the low bits of most numbers are zeros
+    return sums
