@@ -110,7 +110,7 @@ class ExactGPMethod:
             check_kernel(hypers.kernel, x)
             weight = vars(fitted).get("_row_weight")
             if weight is not None:
-                check_numbers("the weights of a GP", weight, (num_rows,), np.finfo(float).tiny)
+                check_numbers("the weights of a GP", weight, (num_rows,), float(np.finfo(float).tiny))
 
     def _starting_kernel(self, problem: Problem, k: int) -> Scaled:
         """Return the kernel, with its variance, for standardised inputs and the standardised k-th target."""

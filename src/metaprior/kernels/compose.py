@@ -112,7 +112,8 @@ class ActiveDims(Kernel):
             raise ValueError(
                 f"ActiveDims: dims must be column numbers (0, 1, ...) or the names of columns; got {dims!r}."
             )
-        self.inner, self.dims = inner, tuple(str(d) if isinstance(d, str) else int(d) for d in dims)
+        columns: list[int | str] = [str(d) if isinstance(d, str) else int(d) for d in dims]
+        self.inner, self.dims = inner, tuple(columns)
 
     def numbers(self) -> list[int]:
         """Return the numbers of the columns, or raise an error if some are still names."""
@@ -144,7 +145,7 @@ class ActiveDims(Kernel):
         """Return the kernel with the names of its columns in place of their numbers, where these are unique."""
         if names is None:
             return self
-        known = [name if list(names).count(name) == 1 else place for place, name in enumerate(names)]
+        known: list[int | str] = [name if list(names).count(name) == 1 else place for place, name in enumerate(names)]
         return self._replaced({"dims": [d if isinstance(d, str) else known[d] for d in self.dims]})
 
     def __call__(self, a: Float[Leaf, "N D"], b: Float[Leaf, "M D"]) -> Float[Array, "N M"]:
