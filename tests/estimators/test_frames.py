@@ -191,7 +191,8 @@ def test_dates_that_are_texts_or_objects_are_refused_with_what_to_do(day):
 
 
 @pytest.mark.parametrize(
-    "origins", [("2024-01-01",), (None, None), ("someday", None), ("NaT", None), ["2024-01-01", None], (1, None)]
+    "origins",
+    [("2024-01-01",), (None, None), ("someday", None), ("now", None), ("NaT", None), ["2024-01-01", None], (1, None)],
 )
 def test_first_dates_of_a_file_that_no_fit_leaves_are_refused(origins):
     with pytest.raises(ValueError, match="date_origins_: expected the first date, or None, of each of 2 columns"):
