@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 import metaprior
 from metaprior import MetaGPClassifier, MetaGPRegressor, relevance
 from metaprior.baselines import ExactGPRegressor
+from metaprior.diagnosis.checks.bounds import _fitted_kernels, parts_of
 from metaprior.estimators import fit_together
 from metaprior.kernels import RBF, Linear
 
@@ -116,6 +118,11 @@ def test_names_without_a_frame_are_refused_before_training():
 def test_names_of_projected_inputs_are_refused():
     with pytest.raises(ValueError, match=r"projected inputs, which have no names; got the columns \['bmi', 'age'\]"):
         MetaGPRegressor(input_kernel=NAMED, input_projection=1).fit(FRAME, Y)
+
+
+def test_a_diagnosis_reads_kernels_on_named_columns(named):
+    (kernel,) = _fitted_kernels(SimpleNamespace(estimator=named)).values()
+    assert [own.dims for own in parts_of(kernel, "input_kernel", (0, 1))] == [(1,), (0,)]
 
 
 # --- relevance ------------------------------------------------------------------------

@@ -4,13 +4,13 @@ A column of dates is read as days since its first date in the training data, as 
 dates are kept as `date_origins_`: one text per column, and None for columns of numbers.
 """
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from metaprior.dates import days_since, first_date, has_zone, is_date
+from metaprior.user_warnings import warn_user
 
 #: One text per column; None where a column has numbers. None alone: no column has dates.
 Origins = tuple[str | None, ...] | None
@@ -35,11 +35,7 @@ def learned_dates(X: Any) -> tuple[Any, Origins]:
     for column in columns:
         _refuse_gaps(column)
         origins[column.place] = first = first_date(column.moments, has_zone=column.has_zone)
-        warnings.warn(
-            f"{column.label} holds dates: it is read as days since {first}, so lengths and periods are in days.",
-            UserWarning,
-            stacklevel=5,
-        )
+        warn_user(f"{column.label} holds dates: it is read as days since {first}, so lengths and periods are in days.")
     return _in_days(X, columns, origins), tuple(origins)
 
 

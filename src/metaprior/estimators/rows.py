@@ -6,7 +6,6 @@ that depends on what they contain alone. A fit to repeated rows is therefore the
 every choice of rows (inducing rows, batches, rows that are held out) is the same for both.
 """
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from metaprior.estimators.checks import is_number
+from metaprior.user_warnings import warn_user
 
 #: The most that a row may count.
 MOST_WEIGHT = 1e9
@@ -63,12 +63,10 @@ def checked_weight(sample_weight: Any, num_rows: int) -> np.ndarray:
         raise ValueError("sample_weight: expected at least one weight above zero; all are zero.")
     mean = float(np.mean(weight[weight > 0]))
     if mean < LEAST_MEAN:
-        warnings.warn(
+        warn_user(
             f"sample_weight: a weight says how often a row counts, and the mean is {mean:.2g}, so that "
             f"{int(np.sum(weight > 0))} rows count as {np.sum(weight):.2g}. If the weights are only relative, divide "
-            "them by their mean.",
-            UserWarning,
-            stacklevel=5,
+            "them by their mean."
         )
     return weight
 

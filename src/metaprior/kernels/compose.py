@@ -138,7 +138,7 @@ class ActiveDims(Kernel):
         """Return the kernel with the numbers of its columns in place of their names."""
         if names is None and any(isinstance(d, str) for d in self.dims):
             raise self._nameless()
-        dims = [_place(d, list(names or ())) if isinstance(d, str) else d for d in self.dims]
+        dims = [_place(d, [] if names is None else list(names)) if isinstance(d, str) else d for d in self.dims]
         return self._replaced({"dims": dims})
 
     def with_names(self, names: Sequence[str] | None) -> "ActiveDims":

@@ -3,7 +3,6 @@
 import datetime
 import decimal
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +13,7 @@ from metaprior.tables.columns import FILLS, FLAGS, Category, Column, Date, Flag,
 from metaprior.tables.errors import TableError
 from metaprior.tables.files import pandas
 from metaprior.tables.target import Target
+from metaprior.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ def encoded_columns(columns: Sequence[Column], frame: "pd.DataFrame", allow_unse
     counts = {c.name: int(missing(frame[c.name]).sum()) for c in columns if c.fill is not None}
     told = [f"{count} in {name!r}" for name, count in counts.items() if count]
     if told:
-        warnings.warn(f"missing values are filled in: {', '.join(told)}.", UserWarning, stacklevel=4)
+        warn_user(f"missing values are filled in: {', '.join(told)}.")
     return np.concatenate([c.encoded(frame[c.name], allow_unseen) for c in columns], axis=1)
 
 
@@ -146,7 +146,7 @@ def learned_columns(
     constant = {name: None for name in names if _is_constant(frame[name])}  # as a list, but quick to look in
     if constant:
         told = shown(tuple(constant))
-        warnings.warn(f"columns with the same value in all rows are left out: {told}.", UserWarning, stacklevel=3)
+        warn_user(f"columns with the same value in all rows are left out: {told}.")
     return tuple(_learned(frame[n], categorical, dates, impute) for n in names if n not in constant), tuple(constant)
 
 
@@ -202,7 +202,9 @@ def _kind_of_text(series: "pd.Series") -> type[Column]:
         numbers(series)  # raises an error at the first cell that is not a number
         return Number
     if all(ISO_DATE.fullmatch(text) for text in distinct):
-        warnings.warn(f"column {name!r} is read as dates, in days since the first.", UserWarning, stacklevel=5)
+        warn_user(
+            f"column {name!r} is read as dates, in days since the first; --categorical {name} would read categories."
+        )
         return Date
     if len(distinct) > MOST_CATEGORIES:
         raise TableError(
