@@ -49,7 +49,8 @@ def _fitted_kernels(subject: Subject) -> dict[str, Kernel]:
     found = fitted.get("input_kernel_") or fitted.get("kernel_")
     name = "input_kernel" if fitted.get("input_kernel_") is not None else "kernel"
     several = found if isinstance(found, tuple) else (found,)
-    columns = fitted.get("feature_names_in_")
+    named = fitted.get("feature_names_in_")
+    columns = None if named is None else [str(name) for name in named]
     return {
         name if len(several) == 1 else f"{name} of target {k}": kernel.with_columns(columns)
         for k, kernel in enumerate(several)
