@@ -78,7 +78,7 @@ def date_columns(X: Any) -> list[DateColumn]:
     if _is_polars(X):
         return _of_polars(X)
     dtypes = getattr(X, "dtypes", None)
-    if not (hasattr(X, "iloc") and hasattr(dtypes, "items")):
+    if dtypes is None or not (hasattr(X, "iloc") and hasattr(dtypes, "items")):
         return []
     kinds = [(name, getattr(dtype, "kind", "O")) for name, dtype in dtypes.items()]
     _refuse_durations([name for name, kind in kinds if kind == "m"])

@@ -219,7 +219,7 @@ def _is_column(value: object) -> bool:
     """Return whether a value is the name or the number of a column."""
     if isinstance(value, str):
         return True
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 0)
 
 
 def _place(name: str, names: list[str]) -> int:
