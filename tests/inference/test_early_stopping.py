@@ -254,7 +254,7 @@ def test_point_weights_do_not_take_a_function_that_bends_often_for_noise(name):
 def test_laplace_takes_its_curvature_on_all_rows(monkeypatch):
     rows, curvature_of = [], laplace.curvature_of
     monkeypatch.setattr(
-        laplace, "curvature_of", lambda model, x, structure: (rows.append(len(x)), curvature_of(model, x, structure))[1]
+        laplace, "curvature_of", lambda model, x, *rest: (rows.append(len(x)), curvature_of(model, x, *rest))[1]
     )
     baselines.LaplaceRegressor((3,), max_iter=5, random_state=0).fit(X, Y[:, 0])
     assert rows == [60]

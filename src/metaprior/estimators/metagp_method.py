@@ -243,7 +243,9 @@ class MetaGPMethod(TrainedMethod):
         attributes = super().attributes(fit, problem, seed)
         weights = metagp_of(attributes["model_"].weights)
         kernel, projected = weights.input_kernel, bool(weights.input_map.means)
-        in_data_units = kernel if kernel is None or projected else kernel.unstandardised(problem.x_scale)
+        in_data_units = (
+            kernel if kernel is None or projected else kernel.unstandardised(problem.x_scale).with_names(problem.names)
+        )
         warn_of_far_codes(weights)
         return {**attributes, "input_kernel_": in_data_units}
 
