@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 from metaprior.predictive.from_sklearn import GaussianMarginals
 
 
-class BoostedTrees(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class BoostedTrees(RegressorMixin, BaseEstimator):
     """`HistGradientBoostingRegressor`, predicting Gaussians of one standard deviation.
 
     The trees predict a number alone. The standard deviation is the root mean square of the residuals of a
