@@ -138,6 +138,21 @@ def test_the_spread_of_boosted_trees_is_that_of_rows_they_did_not_learn_from():
     np.testing.assert_allclose(predicted.log_prob(y), expected)
 
 
+# --- runs -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", default_tables.PRESETS["smoke"]["tables"])
+def test_a_run_has_all_scores_and_is_the_same_whichever_runs_are_beside_it(name):
+    config = default_tables.PRESETS["smoke"]
+    together = default_tables.compute(config, f"{name} {TREES}", [0, 1])
+    (alone,) = default_tables.compute(config, f"{name} {TREES}", [1])
+    scores = [dict(outcome.metrics) for outcome in (*together, alone)]
+    assert all(found.pop("cpu_seconds") > 0 for found in scores)
+    assert set(scores[0]) == set(default_tables.METRICS)
+    assert scores[1] == scores[2] != scores[0]
+    assert np.all(np.isfinite(list(scores[0].values())))
+
+
 # --- ranks ------------------------------------------------------------------------
 
 
