@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         baselines,
         datasets,
         decisions,
+        diagnosis,
         estimators,
         inference,
         inputs,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         weights,
     )
     from metaprior.comparison import compare
+    from metaprior.diagnosis import diagnose
     from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
     from metaprior.inputs import Projection
     from metaprior.io.saving import load
@@ -46,6 +48,8 @@ __all__ = [
     "compare",
     "datasets",
     "decisions",
+    "diagnose",
+    "diagnosis",
     "estimators",
     "inference",
     "inputs",
@@ -72,6 +76,7 @@ _HOMES = {
     "Predictive": "metaprior.predictive",
     "Projection": "metaprior.inputs",
     "compare": "metaprior.comparison",
+    "diagnose": "metaprior.diagnosis",
     "load": "metaprior.io.saving",
 }
 

@@ -8,8 +8,9 @@ are compiled anew in every process; a warning says so once, and how to choose an
 import os
 import stat
 import tempfile
-import warnings
 from pathlib import Path
+
+from metaprior.user_warnings import warn_user
 
 #: Bytes that are written to see whether there is room for programs.
 PROBE = 1 << 16
@@ -77,10 +78,9 @@ def _warn(reason: str) -> None:
     if reason in _WARNED:
         return
     _WARNED.add(reason)
-    warnings.warn(
+    warn_user(
         f"compiled programs are not kept on disk, so that every process compiles them anew: {reason}. "
         "METAPRIOR_CACHE=/some/folder chooses a folder that only you can write to; METAPRIOR_CACHE=off ends this "
         "warning.",
         NoProgramCache,
-        stacklevel=3,
     )

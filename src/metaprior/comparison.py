@@ -5,7 +5,6 @@ scored (`metaprior.metrics`). The table has the means over folds with their stan
 """
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from metaprior.estimators.progress import new_bar
 from metaprior.metrics import scores
 from metaprior.parallel import run_jobs
 from metaprior.predictive.from_sklearn import DistributionPredictor, distribution_predictor_of
+from metaprior.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,7 +217,10 @@ def _tried(place: str, error_score: Any, *job: Any) -> dict[str, float]:
     except Exception as error:
         if isinstance(error_score, str):
             raise RuntimeError(f"{place}: {type(error).__name__}: {error}") from error
-        warnings.warn(f"{place}: scores are NaN after {type(error).__name__}: {error}", FitFailedWarning, stacklevel=3)
+        warn_user(
+            f"{place}: scores are NaN after {type(error).__name__}: {error} (error_score='raise' would raise it).",
+            FitFailedWarning,
+        )
         return {}
 
 

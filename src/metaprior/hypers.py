@@ -64,6 +64,16 @@ class HyperPosterior(eqx.Module):
             total = total + gaussian_kl((leaves[place] - centre) / PRIOR_STD, log_std - np.log(PRIOR_STD))
         return total
 
+    def log_ratio(self, model: eqx.Module, normals: Float[Array, " n"]) -> Float[Array, ""]:
+        """Return log p - log q of the hyper-parameters that the first normals draw."""
+        leaves, total = jax.tree.leaves(model), jnp.zeros(())
+        parts = take(normals[: self.num_normals], *[s.shape for s in self.log_stds])
+        for place, log_std, centre, n in zip(self.places, self.log_stds, self.centres.value, parts, strict=True):
+            moved = leaves[place] + jnp.exp(log_std) * n
+            log_p = -0.5 * ((moved - centre) / PRIOR_STD) ** 2 - np.log(PRIOR_STD)
+            total = total + jnp.sum(log_p + 0.5 * n**2 + log_std)
+        return total
+
 
 def _marked(model: eqx.Module) -> eqx.Module:
     """Return a tree like the model that marks the leaves which are hyper-parameters."""

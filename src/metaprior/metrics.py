@@ -123,7 +123,7 @@ def _regression_scores(predictive: PredictiveDistribution, y: np.ndarray) -> dic
     if y.ndim == 0 or y.reshape(len(y), -1).shape != mean.reshape(len(mean), -1).shape:
         raise ValueError(f"scores: expected targets of shape {mean.shape}, like the predictions; got {y.shape}.")
     y = y.reshape(mean.shape)
-    below, at = predictive.cdf(_just_below(y)), predictive.cdf(y)
+    below, at = predictive.cdf(just_below(y)), predictive.cdf(y)
     return {
         "rmse": rmse(mean, y),
         "nll": -float(np.mean(predictive.log_prob(y))),
@@ -133,7 +133,7 @@ def _regression_scores(predictive: PredictiveDistribution, y: np.ndarray) -> dic
     }
 
 
-def _just_below(y: np.ndarray) -> np.ndarray:
+def just_below(y: np.ndarray) -> np.ndarray:
     """Return numbers just below y. Below 0 the number is not subnormal, because JAX rounds those to 0."""
     return y - EPSILON * np.maximum(np.abs(y), 1e-290)
 

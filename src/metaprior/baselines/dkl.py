@@ -1,6 +1,5 @@
 """DKL: deep kernel learning. A network gives features, sparse GPs on them give the outputs, and both train together."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from metaprior.inference import Fit, Recipe
 from metaprior.kernels import Kernel
 from metaprior.kernels.stationary import Stationary
 from metaprior.networks import Dense
+from metaprior.user_warnings import warn_user
 from metaprior.weights import DeepKernel, WeightModel
 
 #: The median distance of features, in lengthscales, beyond which a fit warns.
@@ -101,11 +101,10 @@ def _warn_of_far_features(weights: DeepKernel) -> None:
         distance = np.sqrt(np.sum((scaled[:, None] - scaled[None]) ** 2, axis=-1))
         median = float(np.median(distance[np.triu_indices(len(scaled), 1)])) if len(scaled) > 1 else 0.0
         if median > FAR:
-            warnings.warn(
+            warn_user(
                 f"the features of the data lie {median:.1f} lengthscales apart (median distance): between them the GP "
-                "knows nothing. Use a smaller prior_scale, or fewer units in the last hidden layer.",
-                UserWarning,
-                stacklevel=5,
+                "knows nothing. Use a smaller prior_scale, or fewer units in the last of hidden_layer_sizes.",
+                once="far features",
             )
             return
 

@@ -4,7 +4,6 @@ y = f(x) + noise, f ~ GP(0, variance * kernel), one GP per target. Predictions a
 given the hyper-parameters. Time grows as N^3 and memory as N^2, so it is for a few thousand rows.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -28,6 +27,7 @@ from metaprior.io.checkpoints import CheckpointConfig, refuse_checkpoint
 from metaprior.kernels import Kernel, Scaled
 from metaprior.likelihoods import Gaussian
 from metaprior.predictive.gaussian import GaussianPredictive
+from metaprior.user_warnings import warn_user
 
 #: Values to try on the diagonal, in fractions of its mean, when the GPs of a file are computed again: another machine
 #: may round differently.
@@ -173,11 +173,10 @@ def _check_rows(num_rows: int) -> None:
             "fit some of them, or use an estimator that trains on batches, such as MetaGPRegressor."
         )
     if num_rows > MANY_ROWS:
-        warnings.warn(
+        warn_user(
             f"ExactGPRegressor: {num_rows} rows are many for an exact GP: time grows with their cube and memory "
             "with their square; fewer rows or n_restarts=0 would be faster.",
-            UserWarning,
-            stacklevel=4,
+            once="many rows",
         )
 
 

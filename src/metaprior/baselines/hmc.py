@@ -5,7 +5,6 @@ With `prior="normal"` every weight is N(0, prior_scale^2). This is the gold stan
 is the gold standard for the variational posteriors of MetaGP. The noise of a regression is sampled too.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -34,6 +33,7 @@ from metaprior.model import Model
 from metaprior.networks import Dense
 from metaprior.predictive.draws import FunctionDraws
 from metaprior.random import make_key
+from metaprior.user_warnings import warn_user
 from metaprior.weights import HierarchicalMetaGP, Point, WeightModel
 
 #: The optimisation before a chain starts. From a random start, a chain would spend its warm-up on the way uphill.
@@ -182,12 +182,12 @@ def diagnosed(flat: Model, key: np.ndarray, x_unit: np.ndarray, chains: int) -> 
 def _warn_of_poor_mixing(rhat: float, ess: float, num_divergences: int) -> None:
     if rhat <= POOR_RHAT and ess >= POOR_ESS:
         return
-    warnings.warn(
+    warn_user(
         f"the chains mix poorly: R-hat {rhat:.3f} (good: at most {POOR_RHAT}), effective sample size {ess:.0f} (good: "
         f"at least {POOR_ESS}), {num_divergences} divergent transitions; raise n_warmup and n_samples, or, if "
         "transitions diverge, target_accept.",
         PoorMixing,
-        stacklevel=5,
+        once="mixing",
     )
 
 

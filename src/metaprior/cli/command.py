@@ -10,13 +10,13 @@ names a module of the same form:
 import argparse
 import importlib
 import pkgutil
-import warnings
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Protocol, cast
 
 from metaprior.cli import commands
 from metaprior.cli.result import Result, UsageError
+from metaprior.user_warnings import warn_user
 
 #: The entry-point group of commands that other packages add.
 GROUP = "metaprior.commands"
@@ -53,11 +53,9 @@ def _loaded(entry: EntryPoint) -> ModuleType | None:
     try:
         return entry.load()
     except ImportError as error:
-        warnings.warn(
+        warn_user(
             f"the command '{entry.name}' is not available: {entry.value} cannot be imported ({error}); reinstall its "
-            "package.",
-            UserWarning,
-            stacklevel=2,
+            "package."
         )
         return None
 

@@ -1,9 +1,10 @@
 """Packages that have moved. Their old paths work for one more release, with a warning."""
 
 import importlib
-import warnings
 from collections.abc import Callable
 from typing import Any
+
+from metaprior.user_warnings import warn_user
 
 
 def moved(old: str, new: str) -> Callable[[str], Any]:
@@ -13,7 +14,7 @@ def moved(old: str, new: str) -> Callable[[str], Any]:
         home = importlib.import_module(new)
         if name not in home.__all__:
             raise AttributeError(f"module {old!r} has no attribute {name!r}; {new!r} has {home.__all__}.")
-        warnings.warn(f"{old} is now {new}; the old path will be removed in the next release.", DeprecationWarning, 2)
+        warn_user(f"{old} is now {new}; the old path will be removed in the next release.", DeprecationWarning)
         return getattr(home, name)
 
     return found

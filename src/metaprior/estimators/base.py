@@ -25,6 +25,7 @@ from metaprior.io.saving import save
 from metaprior.kernels.base import with_changed_kernels
 from metaprior.model import Model
 from metaprior.predictive import Predictive
+from metaprior.user_warnings import one_fit
 
 
 class Estimator(BaseEstimator, abc.ABC):
@@ -66,9 +67,10 @@ class Estimator(BaseEstimator, abc.ABC):
         -------
         self
         """
-        prepared = prepare_fit(self, X, y)
-        fitted = prepared.method.fit(prepared.problem, prepared.seed, checkpoint_config(checkpoint, every))
-        store_fit(self, prepared, fitted)
+        with one_fit():
+            prepared = prepare_fit(self, X, y)
+            fitted = prepared.method.fit(prepared.problem, prepared.seed, checkpoint_config(checkpoint, every))
+            store_fit(self, prepared, fitted)
         return self
 
     def predict_distribution(self, X: Any) -> Predictive:

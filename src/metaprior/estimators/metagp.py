@@ -154,6 +154,12 @@ class MetaGPRegressor(Regressor):
         `kl_theta`.
     n_iter_ : int
         The number of steps taken.
+    converged_ : bool
+        Whether training ended because the bound was flat, or a rule for early stopping ended it.
+    n_roll_backs_ : int
+        How often training turned non-finite and went on with smaller steps.
+    jitter_ : float
+        The largest relative jitter that a Cholesky factor took.
 
     Examples
     --------

@@ -208,6 +208,9 @@ class TrainedMethod(NetworkMethod):
             "n_iter_": fit.num_steps,
             "elbo_history_": fit.history["elbo"],
             "elbo_terms_": {name: values for name, values in fit.history.items() if name != "elbo"},
+            "converged_": bool(fit.converged),
+            "n_roll_backs_": int(fit.roll_backs),
+            "jitter_": float(fit.jitter),
         }
 
     def job(self, problem: Problem, seed: int, model: Model | None = None) -> Job:

@@ -124,5 +124,5 @@ def joined_fits(fits: Sequence[Fit]) -> Fit:
         sum(fit.num_steps for fit in fits),
         sum(fit.roll_backs for fit in fits),
         max(fit.jitter for fit in fits),
-        fits[0].converged,
+        all(fit.converged for fit in fits),
     )

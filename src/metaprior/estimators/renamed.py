@@ -5,11 +5,11 @@ scikit-learn reads the parameters of an estimator from the signature of `__init_
 """
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from metaprior.io.renamed import PARAMETERS, Renamed, present_parameters
+from metaprior.user_warnings import warn_user
 
 C = TypeVar("C", bound=type)
 P = ParamSpec("P")
@@ -38,9 +38,7 @@ def accepts_old_keywords(table: dict[str, Renamed]) -> Callable[[Callable[P, R]]
 def without_old_names(parameters: dict[str, Any], table: dict[str, Renamed] = PARAMETERS) -> dict[str, Any]:
     """Return parameters under their present names; warn of those that came under an old one."""
     for old in table.keys() & parameters.keys():
-        warnings.warn(
-            f"{old} is now called {table[old].name}; the old name will go with the next release.",
-            DeprecationWarning,
-            stacklevel=3,
+        warn_user(
+            f"{old} is now called {table[old].name}; the old name will go with the next release.", DeprecationWarning
         )
     return present_parameters(parameters, table)

@@ -7,8 +7,10 @@ from metaprior.estimators.base import Estimator
 from metaprior.estimators.fit import PreparedFit, prepare_fit, store_fit
 from metaprior.estimators.many import train_together
 from metaprior.estimators.method import TrainedMethod
+from metaprior.user_warnings import one_fit
 
 
+@one_fit()
 def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, Any]]) -> None:
     """Fit estimators that differ in their seed and their data only, all at once.
 

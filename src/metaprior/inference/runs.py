@@ -1,7 +1,6 @@
 """The record of one run of training: its key, its history, how often it was rolled back, and how it ended."""
 
 import dataclasses
-import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from jaxtyping import Array, Key
 
 from metaprior.inference.rules import History, StopRule
 from metaprior.model import Model
+from metaprior.user_warnings import warn_user
 from metaprior.weights import WeightModel
 
 #: How often a run may turn non-finite before it is given up.
@@ -82,22 +82,24 @@ def _warn_of_roll_back(step: int, backoff: float, roll_backs: int) -> None:
     if roll_backs > MAX_ROLL_BACKS:
         raise FloatingPointError(
             f"training turned non-finite {roll_backs} times near step {step}, even with the step size cut to "
-            f"{backoff:g} of its start; lower the learning rate, look for extreme values in the data, or take "
-            "dtype='float64'."
+            f"{backoff:g} of its start; lower the learning rate (learning_rate_init), look for extreme values in "
+            "the data, or take dtype='float64'."
         )
-    warnings.warn(
-        f"training turned non-finite after step {step}; going on from there with {backoff:g} of the step size.",
+    warn_user(
+        f"training turned non-finite after step {step}; going on from there with {backoff:g} of the step size. If "
+        "n_roll_backs_ counts several, lower learning_rate_init, look for extreme values in X and y, or take "
+        "dtype='float64'.",
         ConvergenceTrouble,
-        stacklevel=3,
+        once="non-finite",
     )
 
 
 def report_jitter(weights: WeightModel, jitter: float) -> None:
     """Warn where a factor took more jitter than it starts with."""
     if jitter > 1.5 * weights.start_jitter:
-        warnings.warn(
+        warn_user(
             f"a Cholesky factor needed a relative jitter of {jitter:g} (usual: {weights.start_jitter:g}); codes or "
-            "inputs may coincide: fewer inducing codes, or dtype='float64', would help.",
+            "inputs may coincide: lower n_inducing (or n_inducing_rows), or take dtype='float64'.",
             ConvergenceTrouble,
-            stacklevel=3,
+            once="jitter",
         )

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import stat
-import warnings
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ import numpy as np
 
 from metaprior.inference import Identity, Snapshot
 from metaprior.io.atomic import write_atomically
+from metaprior.user_warnings import warn_user
 from metaprior.version import __version__
 
 #: The version of the format. Files of other versions are rejected.
@@ -101,7 +101,9 @@ class Checkpoint:
         path = max(saved, key=lambda path: saved[path].number)
         _check_run(path, saved[path], run)
         if damaged:
-            warnings.warn(f"checkpoint: {_listed(damaged)}; resuming from {path}.", UserWarning, stacklevel=2)
+            warn_user(
+                f"checkpoint: {_listed(damaged)}; resuming from {path}. checkpoint= with another folder begins anew."
+            )
         self._last = saved[path].number
         self._next = next(other for name in FILES if (other := self.folder / name) != path)
         return saved[path].snapshot

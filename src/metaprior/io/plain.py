@@ -6,7 +6,6 @@ Classes from outside this library are rejected, so a file from an untrusted sour
 
 import dataclasses
 import importlib
-import warnings
 from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
@@ -17,6 +16,7 @@ from metaprior.inputs import Projection
 from metaprior.io.container import NAMES
 from metaprior.io.renamed import ATTRIBUTES, present_name, present_parameters
 from metaprior.networks.activations import name_of_activation
+from metaprior.user_warnings import warn_user
 
 #: Parameters that only training needs and that have no plain form. They are left out, with a warning.
 ONLY_FOR_TRAINING = ("optimizer",)
@@ -106,7 +106,10 @@ class PlainWriter:
         for name in ONLY_FOR_TRAINING:
             if params.get(name) is not None:
                 params[name] = None
-                warnings.warn(f"save: {name} is not saved; a loaded model has its default.", UserWarning, stacklevel=4)
+                warn_user(
+                    f"save: {name} is not saved; a loaded model has its default, and set_params({name}=...) gives it "
+                    "another."
+                )
         state = value.saved_state() if vars(value).keys() - params.keys() else {}  # before a fit there is none
         return {
             "class": class_name(type(value)),

@@ -41,6 +41,7 @@ from metaprior.multitask.tasks import (
     together,
 )
 from metaprior.predictive import Predictive
+from metaprior.user_warnings import one_fit
 from metaprior.weights import MetaGP
 from metaprior.weights.multitask import MultiTask as SharedWeights
 from metaprior.weights.multitask import joined, split
@@ -74,6 +75,7 @@ class MultiTask(BaseEstimator, abc.ABC):
     def _on_terms(self, name: Name, task: PreparedFit, terms: Mapping[str, Any]) -> PreparedFit:
         """Return a task in agreement with the attributes in `terms`, or raise an error if that is not possible."""
 
+    @one_fit()
     def fit(self, tasks: Any) -> Self:
         """Fit all tasks together.
 

@@ -141,21 +141,21 @@ def _end(estimator: Any) -> Any:
     return _end(estimator.estimator) if isinstance(estimator, SEARCHES) else estimator
 
 
-def _at_end(model: Any, X: Any) -> tuple[Any, Any]:
+def at_end(model: Any, X: Any) -> tuple[Any, Any]:
     """Return the fitted estimator that predicts, and the inputs as they reach it."""
     if isinstance(model, Pipeline):
-        return _at_end(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
-    return _at_end(model.best_estimator_, X) if isinstance(model, SEARCHES) else (model, X)
+        return at_end(model[-1], model[:-1].transform(X) if len(model) > 1 else X)
+    return at_end(model.best_estimator_, X) if isinstance(model, SEARCHES) else (model, X)
 
 
 def predict_own_distribution(model: Any, X: Any) -> PredictiveDistribution:
     """Return the distribution that the estimator, or the one at the end of a pipeline, predicts itself."""
-    end, X = _at_end(model, X)
+    end, X = at_end(model, X)
     return end.predict_distribution(X)
 
 
 def _predict_gaussian(model: Any, X: Any) -> PredictiveDistribution:
-    end, X = _at_end(model, X)
+    end, X = at_end(model, X)
     return GaussianMarginals(*end.predict(X, return_std=True))
 
 

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from metaprior.io.unpacking import PIECE, TooLargeError, form_of, open_unpacked, too_large, unpacking_limit
 from metaprior.tables.errors import TableError, check_names
 from metaprior.tables.parquet import read_parquet
+from metaprior.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -311,5 +312,5 @@ def _without_unnamed(frame: "pd.DataFrame", header: list[str]) -> "pd.DataFrame"
     unnamed = [number for number, item in enumerate(header) if not item]
     if unnamed:
         places = ", ".join(str(number + 1) for number in unnamed)
-        warnings.warn(f"column {places} has no name and is ignored.", UserWarning, stacklevel=5)
+        warn_user(f"column {places} has no name and is ignored; a name in the first row would keep it.")
     return frame.drop(columns=frame.columns[unnamed])

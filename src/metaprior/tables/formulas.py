@@ -5,12 +5,12 @@ fetch addresses and start programs. Such texts come from the user's own table. T
 the file reads back the same, unless an apostrophe before them is asked for. Numbers stay numbers.
 """
 
-import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from metaprior.tables.columns import shown
 from metaprior.tables.errors import TableError
+from metaprior.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,11 +42,9 @@ def for_csv(frame: "pd.DataFrame", *, escape: bool) -> "pd.DataFrame":
         return frame
     if escape:
         return frame.assign(**{name: frame[name].map(_escaped) for name in found}).rename(columns=_escaped)
-    warnings.warn(
+    warn_user(
         f"a spreadsheet would run texts of {shown(tuple(found))} as formulas, because they begin with =, +, - or @; "
-        "before you open the file in one, write it with --escape-formulas.",
-        UserWarning,
-        stacklevel=2,
+        "before you open the file in one, write it with --escape-formulas."
     )
     return frame
 

@@ -1,7 +1,6 @@
 """A fitted estimator together with the schema of its table: it takes data frames and returns data frames."""
 
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from metaprior.tables.errors import TableError
 from metaprior.tables.files import pandas
 from metaprior.tables.schema import Schema, nearest
 from metaprior.tables.target import CLASSIFICATION
+from metaprior.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,7 +149,7 @@ class TableModel:
         extra = self.schema.extra(frame, expected)
         if extra:
             told = shown(tuple(extra))
-            warnings.warn(f"columns that the model does not know are ignored: {told}.", UserWarning, stacklevel=3)
+            warn_user(f"columns that the model does not know are ignored: {told}.")
 
 
 def _numbers(predicted: "Predictive", intervals: Sequence[float]) -> dict[str, np.ndarray]:

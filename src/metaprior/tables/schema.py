@@ -4,7 +4,6 @@ import datetime
 import decimal
 import difflib
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +13,7 @@ from metaprior.tables.columns import FILLS, FLAGS, Category, Column, Date, Flag,
 from metaprior.tables.errors import TableError
 from metaprior.tables.files import pandas
 from metaprior.tables.target import Target
+from metaprior.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +83,7 @@ class Schema(NamedTuple):
         counts = {c.name: int(missing(frame[c.name]).sum()) for c in self.columns if c.fill is not None}
         told = [f"{count} in {name!r}" for name, count in counts.items() if count]
         if told:
-            warnings.warn(f"missing values are filled in: {', '.join(told)}.", UserWarning, stacklevel=3)
+            warn_user(f"missing values are filled in: {', '.join(told)}.")
 
 
 def learned_schema(
@@ -125,7 +125,7 @@ def learned_schema(
     constant = {name: None for name in names if _is_constant(frame[name])}  # as a list, but quick to look in
     if constant:
         told = shown(tuple(constant))
-        warnings.warn(f"columns with the same value in all rows are left out: {told}.", UserWarning, stacklevel=2)
+        warn_user(f"columns with the same value in all rows are left out: {told}.")
     columns = tuple(_learned(frame[n], categorical, dates, impute) for n in names if n not in constant)
     if not columns:
         raise TableError(f"no column is left to predict {target!r} from; expected at least one that varies.")
@@ -184,7 +184,9 @@ def _kind_of_text(series: "pd.Series") -> type[Column]:
         numbers(series)  # raises an error at the first cell that is not a number
         return Number
     if all(ISO_DATE.fullmatch(text) for text in distinct):
-        warnings.warn(f"column {name!r} is read as dates, in days since the first.", UserWarning, stacklevel=5)
+        warn_user(
+            f"column {name!r} is read as dates, in days since the first; --categorical {name} would read categories."
+        )
         return Date
     if len(distinct) > MOST_CATEGORIES:
         raise TableError(

@@ -52,11 +52,14 @@ class MeanField(WeightModel):
 
     def kl(self) -> dict[str, Float[Array, ""]]:
         """Return KL[q(w) || p(w)], for the given scale of the prior or the learned ones."""
-        logs: Sequence[Leaf | float] = [np.log(self.prior_scale)] * len(self.means)
-        if self.log_scales is not None:
-            logs = [_input_logs(s, len(m)) for s, m in zip(self.log_scales, self.means, strict=True)]
-        parts = zip(self.means, self.log_stds, logs, strict=True)
+        parts = zip(self.means, self.log_stds, self.prior_logs(), strict=True)
         return {"kl_w": sum((gaussian_kl(m / jnp.exp(l), s - l) for m, s, l in parts), jnp.zeros(()))}
+
+    def prior_logs(self) -> Sequence[Leaf | float]:
+        """Return the log standard deviation of the prior, for every layer one number or one per input unit."""
+        if self.log_scales is None:
+            return [np.log(self.prior_scale)] * len(self.means)
+        return [_input_logs(s, len(m)) for s, m in zip(self.log_scales, self.means, strict=True)]
 
     def for_prediction(self) -> "MeanField":
         """Return the model that draws weights, not pre-activations."""

@@ -75,13 +75,8 @@ class PreparedMixed(PreparedWeights):
 
     def draw(self, normals: StandardNormals) -> "MixedDraw":
         """Draw every part from its own share of the normals."""
-        sizes = [part.sizes() for part in self.model.parts]
-        latents = _shares(normals.latents, [size.latents for size in sizes], axis=0)
-        weights = _shares(normals.weights, [size.weights for size in sizes], axis=0)
-        spectral = _shares(normals.spectral, [size.spectral for size in sizes], axis=0)
-        shares = [StandardNormals(*own, normals.rows) for own in zip(latents, weights, spectral, strict=True)]
-        draws = [part.draw(own) for part, own in zip(self.parts, shares, strict=True)]
-        return MixedDraw(self.model, draws)
+        shares = shares_of(self.model, normals)
+        return MixedDraw(self.model, [part.draw(own) for part, own in zip(self.parts, shares, strict=True)])
 
 
 class MixedDraw(WeightDraw):
@@ -139,6 +134,15 @@ def metagp_of(weights: WeightModel) -> MetaGP:
     """Return the model itself if it is a MetaGP, or its part that is one."""
     parts = weights.parts if isinstance(weights, Mixed) else (weights,)
     return next(part for part in parts if isinstance(part, MetaGP))
+
+
+def shares_of(model: Mixed, normals: StandardNormals) -> list[StandardNormals]:
+    """Return the normals of every part; those of rows are not split."""
+    sizes = [part.sizes() for part in model.parts]
+    latents = _shares(normals.latents, [size.latents for size in sizes], axis=0)
+    weights = _shares(normals.weights, [size.weights for size in sizes], axis=0)
+    spectral = _shares(normals.spectral, [size.spectral for size in sizes], axis=0)
+    return [StandardNormals(*own, normals.rows) for own in zip(latents, weights, spectral, strict=True)]
 
 
 def _shares(numbers: Array, sizes: Sequence[int], axis: int) -> list[Array]:

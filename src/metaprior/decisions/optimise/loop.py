@@ -2,7 +2,6 @@
 
 import functools
 import os
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -21,6 +20,7 @@ from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.renamed import accepts_old_keywords
 from metaprior.io.renamed import LOOP_PARAMETERS
 from metaprior.kernels import Kernel
+from metaprior.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,10 +61,9 @@ def _accepts_old_order(tell: Callable[..., None]) -> Callable[..., None]:
     def call(self: "Optimiser", y: Any, *values: Any, X: Any = None) -> None:
         if not values:
             return tell(self, y, X=X)
-        warnings.warn(
+        warn_user(
             "tell(X, y) is now tell(y, X=X); the old order will be removed in the next release.",
             DeprecationWarning,
-            stacklevel=2,
         )
         return tell(self, *values, X=y)
 
