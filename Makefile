@@ -4,8 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := $(VENV)/oldest
+BRIDGES := $(VENV)/bridges
 LOCKING := $(VENV)/locking
 LOCK := requirements-dev.lock
+
+# What pip installs PyTorch by, in the version of pyproject.toml; an index of builds for CPUs can be named here.
+TORCH ?= torch==2.13.0
 
 # pytest runs in this many processes ...
 JOBS ?= 2
@@ -22,7 +26,7 @@ UNOPTIMISED = XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_multi_thre
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv venv-locked lock sbom demo bench test test-all test-oldest lint lint-ruff lint-format lint-types lint-imports format clean
+.PHONY: help venv venv-locked lock sbom demo bench test test-all test-oldest test-bridges lint lint-ruff lint-format lint-types lint-imports format clean
 
 help: ## list the targets
 	@$(PYTHON) -c 'import re; [print("make %-13s %s" % m) for m in re.findall(r"^([a-z-]+):.*?## (.*)$$", open("Makefile").read(), re.M)]'
@@ -92,6 +96,16 @@ $(OLDEST)/.installed: $(PROJECTS) .ci/oldest.py
 
 test-oldest: $(OLDEST)/.installed ## the tests but the slow ones, with the oldest allowed version of every dependency
 	$(TEST_ENV) $(OLDEST)/bin/python -m pytest -n $(JOBS) -m "not slow"
+
+# An environment of its own: the libraries of the bridges are many, and torch has to be the build for CPUs.
+$(BRIDGES)/.installed: pyproject.toml
+	$(PYTHON) -m venv --clear $(BRIDGES)
+	$(BRIDGES)/bin/python -m pip install --disable-pip-version-check --quiet $(TORCH)
+	$(BRIDGES)/bin/python -m pip install --disable-pip-version-check --quiet -e '.[bridges,plot,hmc]' sktime arviz-base pytest pytest-xdist beartype
+	@touch $@
+
+test-bridges: $(BRIDGES)/.installed ## the tests of the bridges, slow ones too, with the libraries that they lead to
+	$(TEST_ENV) $(BRIDGES)/bin/python -m pytest -n $(JOBS) tests/bridges tests/conformal
 
 lint: lint-ruff lint-format lint-types lint-imports ## ruff, formatting, mypy and the import rules
 

@@ -20,7 +20,7 @@ CHECKED = [
     "model",
 ]
 CHECKED += ["inference", "prior", "output_layer"]
-CHECKED += [f"predictive.{name}" for name in ("draws", "reductions", "mixture", "integrated")]
+CHECKED += [f"predictive.{name}" for name in ("components", "draws", "reductions", "mixture", "integrated")]
 
 with install_import_hook([f"metaprior.{name}" for name in CHECKED], "beartype.beartype"):
     import metaprior.estimators

@@ -11,7 +11,7 @@ from metaprior.datasets import sinusoid
 MODELS = {
     "local, periodic": lambda seed: MetaGPRegressor(input_kernel=kernels.Periodic(), random_state=seed),
     "local, RBF": lambda seed: MetaGPRegressor(input_kernel=kernels.RBF(), random_state=seed),
-    "global": lambda seed: MetaGPRegressor(random_state=seed),
+    "global": lambda seed: MetaGPRegressor(input_kernel=None, random_state=seed),
 }
 BASELINES = {
     "exact GP, periodic": lambda seed: baselines.ExactGPRegressor(kernels.Periodic(), random_state=seed),

@@ -8,14 +8,14 @@ SAMPLED = {"hidden_layer_sizes": (2,), "n_warmup": 10, "n_samples": 10, "n_chain
 SAMPLED |= {"n_predict_draws": 10, "random_state": 0}
 METAGP = {**DRAWN, "n_inducing": 4}
 REGRESSORS = {
-    "global": lambda: MetaGPRegressor(**METAGP),
+    "global": lambda: MetaGPRegressor(**METAGP, input_kernel=None),
     "local": lambda: MetaGPRegressor(**METAGP, input_kernel="rbf"),
     "periodic": lambda: MetaGPRegressor(**METAGP, input_kernel="periodic"),
     "linear": lambda: MetaGPRegressor(**METAGP, input_kernel=kernels.Linear() + kernels.Matern12()),
     "full": lambda: MetaGPRegressor(**METAGP, input_kernel="matern32", conditional="full", dtype="float64"),
-    "fitc": lambda: MetaGPRegressor(**METAGP, conditional="fitc"),
+    "fitc": lambda: MetaGPRegressor(**METAGP, conditional="fitc", input_kernel=None),
     "projected": lambda: MetaGPRegressor(**METAGP, input_kernel="rbf", input_projection=2),
-    "student_t": lambda: MetaGPRegressor(**METAGP, likelihood="student_t"),
+    "student_t": lambda: MetaGPRegressor(**METAGP, likelihood="student_t", input_kernel=None),
     "map": lambda: baselines.MAPRegressor(**TRAINED),
     "mfvi": lambda: baselines.MFVIRegressor(**DRAWN),
     "metann": lambda: baselines.MetaNNRegressor(**DRAWN),
@@ -29,7 +29,7 @@ REGRESSORS = {
     "exact gp periodic": lambda: baselines.ExactGPRegressor("periodic", n_restarts=1, random_state=0),
 }
 CLASSIFIERS = {
-    "global": lambda: MetaGPClassifier(**METAGP),
+    "global": lambda: MetaGPClassifier(**METAGP, input_kernel=None),
     "local": lambda: MetaGPClassifier(**METAGP, input_kernel="rbf"),
     "map": lambda: baselines.MAPClassifier(**TRAINED),
     "mfvi": lambda: baselines.MFVIClassifier(**DRAWN),

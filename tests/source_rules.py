@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 #: Packages that are imported under another name than they are installed by.
-IMPORTED_AS = {"scikit-learn": "sklearn"}
+IMPORTED_AS = {"scikit-learn": "sklearn", "scikit-activeml": "skactiveml"}
 
 
 def name_of(requirement: str) -> str:

@@ -54,7 +54,7 @@ class Counted(RegressorMixin, BaseEstimator):
 
 @pytest.fixture(scope="module")
 def estimators():
-    return [MetaGPRegressor(**SMALL), BayesianRidge(), GaussianProcessRegressor(RBF(), alpha=0.1)]
+    return [MetaGPRegressor(**SMALL, input_kernel=None), BayesianRidge(), GaussianProcessRegressor(RBF(), alpha=0.1)]
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_one_fold_has_no_standard_error():
 
 @pytest.fixture(scope="module")
 def class_table():
-    estimators = {"network": MetaGPClassifier(**SMALL), "logistic": LogisticRegression()}
+    estimators = {"network": MetaGPClassifier(**SMALL, input_kernel=None), "logistic": LogisticRegression()}
     return compare(estimators, X, LABELS, cv=3, verbose=False)
 
 
@@ -181,13 +181,13 @@ def test_random_state_shuffles_the_folds():
 
 def test_several_targets_are_scored_together():
     both = np.column_stack([Y, -Y])
-    estimators = [MetaGPRegressor(**SMALL), GaussianProcessRegressor(RBF(), alpha=0.1)]
+    estimators = [MetaGPRegressor(**SMALL, input_kernel=None), GaussianProcessRegressor(RBF(), alpha=0.1)]
     table = compare(estimators, X, both, cv=2, verbose=False)
     assert np.all(np.isfinite(table.to_numpy()))
 
 
 def test_pipelines_and_searches_answer_as_the_estimator_at_their_end():
-    network = MetaGPRegressor(**SMALL)
+    network = MetaGPRegressor(**SMALL, input_kernel=None)
     search = GridSearchCV(BayesianRidge(), {"alpha_1": [1e-6]})
     scaled = make_pipeline(StandardScaler(), network)
     table = scores_of({"n": network, "s": scaled, "search": search, "ridge": BayesianRidge()}, X, Y, cv=2)
@@ -229,11 +229,10 @@ def test_pipelines_are_named_by_their_steps():
     ("wrong", "message"),
     [
         (
-            LinearRegression(),
-            "LinearRegression: expected an estimator that predicts its uncertainty.*LinearRegression has none",
+            StandardScaler(),
+            "StandardScaler: expected an estimator that predicts its uncertainty.*StandardScaler has none",
         ),
-        (make_pipeline(StandardScaler(), LinearRegression()), "LinearRegression has none of them"),
-        (GridSearchCV(LinearRegression(), {}), "LinearRegression has none of them"),
+        (make_pipeline(StandardScaler(), StandardScaler()), "StandardScaler has none of them"),
         (BayesianRidge, "expected a scikit-learn estimator; got .*make an instance of it"),
         ("ridge", "expected a scikit-learn estimator; got 'ridge'"),
     ],
@@ -243,6 +242,24 @@ def test_an_estimator_without_a_distribution_is_refused_before_any_fit(wrong, me
     with pytest.raises(TypeError, match=message):
         compare([Counted(), wrong], X, Y, verbose=False)
     assert Counted.fits == 0
+
+
+@pytest.mark.parametrize(
+    "values_only",
+    [
+        LinearRegression(),
+        make_pipeline(StandardScaler(), LinearRegression()),
+        GridSearchCV(LinearRegression(), {}, cv=2),
+    ],
+)
+def test_a_regressor_of_values_alone_has_its_rmse_and_nothing_else(values_only):
+    table = compare({"values": values_only, "ridge": BayesianRidge()}, X, Y, cv=4, verbose=False)
+    expected = [np.mean((clone(values_only).fit(X[a], Y[a]).predict(X[b]) - Y[b]) ** 2) for a, b in KFold(4).split(X)]
+    assert_allclose(table.loc["values", ("rmse", "mean")], np.mean(np.sqrt(expected)), rtol=1e-10)
+    scored = table.loc["values"].unstack().dropna().index
+    assert set(scored) == {"rmse", *TIMES}
+    assert table.loc["ridge"].notna().all()
+    assert list(table.index) == ["ridge", "values"]
 
 
 def test_a_classifier_without_probabilities_is_refused():

@@ -17,7 +17,8 @@ def shipped(tmp_path_factory) -> Distributions:
 def test_the_wheel_holds_the_modules_of_the_library_and_nothing_else(shipped):
     own = [name for name in shipped.wheel if ".dist-info/" not in name]
     assert set(own) == {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*.py")} | {
-        "metaprior/py.typed"
+        "metaprior/py.typed",
+        "metaprior/plots/metaprior.mplstyle",
     }
     words = ("experiment", "report", "mushroom", "branin", "registry", "results", "reproduction")
     assert [name for name in own for word in words if word in name] == []

@@ -195,7 +195,7 @@ X = RNG.uniform(-2, 2, (40, 1))
 @pytest.mark.slow
 def test_scores_are_means_of_what_the_predictive_answers(likelihood):
     y = RNG.poisson(np.exp(1 + X[:, 0])).astype(float)
-    predictive = MetaGPRegressor(**SMALL, likelihood=likelihood).fit(X, y).predict_distribution(X)
+    predictive = MetaGPRegressor(**SMALL, likelihood=likelihood, input_kernel=None).fit(X, y).predict_distribution(X)
     found = metrics.scores(predictive, y)
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean((predictive.mean - y) ** 2)), rel=1e-12)
     assert found["nll"] == pytest.approx(-np.mean(predictive.log_prob(y)), rel=1e-12)
@@ -207,32 +207,33 @@ def test_scores_are_means_of_what_the_predictive_answers(likelihood):
 
 def test_a_column_of_targets_scores_as_the_vector_does():
     y = np.sin(X[:, 0])
-    predictive = MetaGPRegressor(**SMALL).fit(X, y).predict_distribution(X)
+    predictive = MetaGPRegressor(**SMALL, input_kernel=None).fit(X, y).predict_distribution(X)
     assert metrics.scores(predictive, y[:, None]) == metrics.scores(predictive, y)
 
 
-def test_classes_are_scored_by_their_numbers():
+def test_classes_are_scored_by_their_labels_and_words_by_their_numbers_too():
     labels = np.where(X[:, 0] > 0, "yes", "no")
-    model = MetaGPClassifier(**SMALL).fit(X, labels)
+    model = MetaGPClassifier(**SMALL, input_kernel=None).fit(X, labels)
     predictive, numbers = model.predict_distribution(X), np.searchsorted(model.classes_, labels)
     found, plain = (
         metrics.scores(predictive, numbers),
         metrics.scores(ClassProbabilities(predictive.probabilities), numbers),
     )
     assert found == pytest.approx(plain, rel=1e-9)
+    assert metrics.scores(predictive, labels) == found
     assert found["accuracy"] == model.score(X, labels)
 
 
 @pytest.mark.parametrize("wrong", [np.full(200, 3), np.full(200, -1), np.full(200, 0.5), np.full(200, "a")])
-def test_class_numbers_out_of_range_are_refused(wrong):
-    with pytest.raises(ValueError, match="expected class numbers from 0 to 2.*searchsorted"):
+def test_labels_that_are_none_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"scores: expected labels among 0, 1, 2, as in `classes_`; got .* at row 0"):
         metrics.scores(ClassProbabilities(P), wrong)
 
 
 def test_targets_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=r"expected targets of shape \(4,\), like the predictions; got \(5,\)"):
         metrics.scores(GaussianMarginals(np.zeros(4), np.ones(4)), np.zeros(5))
-    with pytest.raises(ValueError, match="expected 200 class numbers, one per row"):
+    with pytest.raises(ValueError, match="expected 200 labels, one per row; got 4"):
         metrics.scores(ClassProbabilities(P), np.zeros(4))
 
 

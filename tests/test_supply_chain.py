@@ -17,8 +17,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 TOOLS = {"bench", "dev"}
 #: The file that may read archives.
 HOMES = {"io/unpacking.py": ("zipfile",)}
-#: Benchmarks compare with other libraries in the versions that the figures were made with.
-PINNED_IN_BENCH = {"torch"}
+#: Benchmarks compare with other libraries in the versions that the figures were made with, and so does a bridge.
+PINNED = {"bench": {"torch"}, "botorch": {"torch"}}
 
 
 def requirement_lists() -> dict[str, list[str]]:
@@ -31,7 +31,7 @@ def requirement_lists() -> dict[str, list[str]]:
 @pytest.mark.parametrize("extra", requirement_lists())
 def test_every_dependency_has_a_lower_bound_and_no_other(extra):
     others = [r for r in requirement_lists()[extra] if name_of(r) != PROJECT["name"]]
-    assert loosely_bounded(others) <= (PINNED_IN_BENCH if extra == "bench" else set())
+    assert loosely_bounded(others) <= PINNED.get(extra, set())
 
 
 def test_dependencies_are_few():

@@ -26,7 +26,9 @@ def _exponent(points: dict[int, float], top: int = 5) -> float:
 def _step(num_rows: int, num_columns: int = 10, units: int = 50, **parameters: object) -> float:
     """Return the seconds of a step of a compiled fit."""
     x, y = friedman(num_rows, 0, num_columns)
-    model = MetaGPRegressor((units,), random_state=0, max_iter=STEPS, **ONE_PHASE, **parameters)
+    model = MetaGPRegressor(
+        (units,), random_state=0, max_iter=STEPS, **ONE_PHASE, **{"input_kernel": None, **parameters}
+    )
     model.fit(x, y)
     return seconds(lambda: model.fit(x, y)) / STEPS
 
@@ -34,11 +36,11 @@ def _step(num_rows: int, num_columns: int = 10, units: int = 50, **parameters: o
 def _whole_fit(num_rows: int) -> float:
     """Return the seconds of a fit that ends when its bound is flat, compiling and all."""
     x, y = friedman(num_rows, 0, 10)
-    return seconds(lambda: MetaGPRegressor(random_state=0).fit(x, y))
+    return seconds(lambda: MetaGPRegressor(input_kernel=None, random_state=0).fit(x, y))
 
 
 def _predict(num_rows: int, num_columns: int = 10, units: int = 50, **parameters: object) -> float:
-    model = MetaGPRegressor((units,), random_state=0, max_iter=STEPS, **parameters)
+    model = MetaGPRegressor((units,), random_state=0, max_iter=STEPS, **{"input_kernel": None, **parameters})
     model.fit(*friedman(1000, 0, num_columns))
     x = friedman(num_rows, 1, num_columns)[0]
     model.predict(x, return_std=True)

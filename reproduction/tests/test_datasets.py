@@ -13,7 +13,7 @@ import zlib
 import numpy as np
 import pytest
 
-from metaprior.estimators.period import starting_periods
+from metaprior.periods import periods_of, starting_periods
 from metaprior_reproduction import datasets
 from metaprior_reproduction.datasets import DataError, handwriting, images, time_series
 
@@ -265,7 +265,8 @@ def test_series_run_from_their_first_to_their_last_value_in_order(name):
     assert data.columns == (("year",) if first > 1000 else ("day",))
 
 
-#: What is known of their periods, in their own units: the year, the day, and the sunspots' cycle of 9 to 12 years.
+#: What is known of their periods, in their own units: the year, the day, the week (of which the French load depends
+#: more than that of Victoria), and the sunspots' cycle of about 11 years.
 PERIODS = {
     "co2": (0.99, 1.01),
     "co2-weekly": (0.99, 1.01),
@@ -277,7 +278,7 @@ PERIODS = {
     "elnino": (0.99, 1.01),
     "electrical-equipment": (0.99, 1.01),
     "electricity-victoria": (0.99, 1.01),
-    "electricity-france": (0.99, 1.01),
+    "electricity-france": (6.93, 7.07),
     "yosemite": (0.99, 1.01),
 }
 
@@ -290,10 +291,18 @@ def test_the_known_period_of_a_series_is_the_one_that_a_periodic_kernel_starts_f
 
 
 @needs_files
-def test_the_week_is_the_second_period_of_electricity():
+def test_the_day_and_the_week_are_the_two_first_periods_of_electricity():
     for name in ("electricity-victoria", "electricity-france"):
         data = datasets.series(name)
-        assert starting_periods(data.X, data.y[:, None], 1)[0] == pytest.approx(7, rel=0.01)
+        found = periods_of(data.X[:, 0], data.y[:, None]).period[:2]
+        assert sorted(found) == pytest.approx([1, 7], rel=0.01)
+
+
+@needs_files
+def test_periods_have_the_unit_of_the_inputs():
+    data = datasets.series("airline")
+    months = np.arange(144.0)[:, None]
+    assert starting_periods(months, data.y[:, None])[0] == pytest.approx(12, rel=0.01)
 
 
 @needs_files

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import metaprior.cli
 import metaprior_reproduction
 from hostile_results import (
     ATTACKS,
@@ -168,20 +169,22 @@ def test_a_small_result_makes_no_large_table(tmp_path):
 # --- by construction ------------------------------------------------------------------------------
 
 PACKAGE = Path(metaprior_reproduction.__file__).parent
-MAKERS = {"Html": "elements.py", "Markdown": "marks.py"}
+MAKERS = {"Html": "html_elements.py", "Markdown": "marks.py"}
+#: The files that make pages, here and in the library's command line.
+PAGES = {"html.py", "markdown.py", "contents.py", "figures.py", "marks.py", "html_elements.py", "page.py", "parts.py"}
 
 
 @pytest.mark.parametrize("made", MAKERS)
 def test_safe_text_is_made_in_one_file_only(made):
     """Elsewhere a text cannot be marked as safe, so it is escaped."""
-    files = list(PACKAGE.rglob("*.py"))
+    files = [*PACKAGE.rglob("*.py"), *Path(metaprior.cli.__file__).parent.rglob("*.py")]
     calls = {
         path.name
         for path in files
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in (made, "cast")
     }
-    assert calls & {"html.py", "markdown.py", "contents.py", "figures.py", "elements.py", "marks.py"} == {MAKERS[made]}
+    assert calls & PAGES == {MAKERS[made]}
 
 
 def test_the_command_tells_a_hostile_result_in_a_line(tmp_path):

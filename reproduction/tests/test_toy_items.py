@@ -10,10 +10,10 @@ import pytest
 from dense import posterior
 from metaprior import MetaGPRegressor, kernels
 from metaprior.datasets import Split
-from metaprior.estimators.period import starting_periods
 from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
+from metaprior.periods import starting_periods
 from metaprior.weight_gp import conditional_named
 from metaprior_reproduction.items import (
     approx_classification,
@@ -334,7 +334,7 @@ def test_drawn_weights_have_the_covariance_of_the_dense_posterior_given_z(condit
 
 def test_the_period_is_changed_in_the_copy_and_nothing_else():
     weights = small_metagp(conditional_named("pathwise"), (1, 3, 1), input_kernel=kernels.Periodic(1.7).bound_to(1))
-    model = MetaGPRegressor()
+    model = MetaGPRegressor(input_kernel=None)
     model.model_ = Model(weights, Dense((1, 3, 1)), Gaussian(np.zeros(1)))
     changed = period_sweep.with_period_times(model, 2.0)
     assert float(model.model_.weights.input_kernel.period[0]) == pytest.approx(1.7)

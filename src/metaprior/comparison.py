@@ -5,8 +5,7 @@ scored (`metaprior.metrics`). The table has the means over folds with their stan
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +15,10 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
-from metaprior.estimators.progress import new_bar
+from metaprior.estimators.progress import counting_bar
 from metaprior.metrics import scores
 from metaprior.parallel import run_jobs
-from metaprior.predictive.from_sklearn import DistributionPredictor, distribution_predictor_of
+from metaprior.predictive.from_sklearn import DistributionPredictor, value_predictor_of
 from metaprior.user_warnings import warn_user
 
 if TYPE_CHECKING:
@@ -49,8 +48,9 @@ def compare(
     estimators : list of estimators or dict from name to estimator
         Either regressors or classifiers. They can be estimators of this library (anything with `predict_distribution`),
         regressors with `predict(X, return_std=True)`, which is read as a Gaussian, classifiers with `predict_proba`,
-        and pipelines and searches of these. They are cloned and never changed. The estimators of a list are named by
-        their class, and by the parameters in which those of one class differ.
+        and pipelines and searches of these. Any other regressor has an `rmse`, and NaN in the scores that depend on how
+        sure it is. They are cloned and never changed. The estimators of a list are named by their class, and by the
+        parameters in which those of one class differ.
     X : array-like or data frame of shape (n_samples, n_features)
     y : array-like of shape (n_samples,) or (n_samples, n_targets)
     cv : int, splitter or iterable of (train, test), default=5
@@ -83,7 +83,7 @@ def compare(
     """
     pandas = _pandas()
     named = _named(estimators)
-    predictors = {name: distribution_predictor_of(name, estimator) for name, estimator in named.items()}
+    predictors = {name: value_predictor_of(name, estimator) for name, estimator in named.items()}
     classes = _are_classifiers(named)
     _check_error_score(error_score)
     X, y = indexable(*(np.asarray(data) if isinstance(data, (list, tuple)) else data for data in (X, y)))
@@ -102,7 +102,7 @@ def compare(
         for name, number in places
     ]
     found: dict[int, dict[str, float]] = {}
-    with _progress(verbose, len(jobs)) as advance:
+    with counting_bar(verbose, len(jobs)) as advance:
         for index, scored in run_jobs(_tried, jobs, n_jobs):
             found[index] = scored
             advance(jobs[index][0])
@@ -235,11 +235,8 @@ def _fold(
     predictive = predict(model, _rows(X, test))
     _ = predictive.mean  # distributions are lazy: compute it within the timed part
     predicted = time.perf_counter()
-    targets = np.asarray(_rows(y, test))
-    if predictive.is_classification:
-        targets = np.searchsorted(model.classes_, np.ravel(targets))
     return {
-        **scores(predictive, targets),
+        **scores(predictive, np.asarray(_rows(y, test))),
         "fit_seconds": fitted - started,
         "predict_seconds": predicted - fitted,
     }
@@ -274,15 +271,3 @@ def _row(values: Iterable[Iterable[float]]) -> np.ndarray:
         mean = np.mean(array, axis=0)
         spread = np.std(array, axis=0, ddof=1) if len(array) > 1 else np.full(mean.shape, np.nan)
     return np.stack([mean, spread / np.sqrt(len(array))], axis=1).ravel()
-
-
-@contextmanager
-def _progress(verbose: bool, total: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that is called with each finished job, and draws a progress bar if `verbose`."""
-    if not verbose:
-        yield lambda place: None
-        return
-    with new_bar() as bar:
-        task = bar.add_task("begun", total=total)
-        yield lambda place: bar.update(task, advance=1, description=place)
-        bar.update(task, description="done")

@@ -5,6 +5,7 @@ the data. So theta is drawn along with everything else: log theta ~ N(mean, std^
 N(start, PRIOR_STD^2), and the bound has one more KL.
 """
 
+import dataclasses
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -14,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
+from metaprior.kernels.chosen_sum import ChosenSum
 from metaprior.latents import gaussian_kl
 from metaprior.likelihoods import Likelihood
 from metaprior.random import take
@@ -59,10 +61,15 @@ class HyperPosterior(eqx.Module):
 
     def kl(self, model: eqx.Module) -> Float[Array, ""]:
         """Return KL[q(log theta) || N(start, PRIOR_STD^2)]."""
-        leaves, total = jax.tree.leaves(model), jnp.zeros(())
-        for place, log_std, centre in zip(self.places, self.log_stds, self.centres.value, strict=True):
-            total = total + gaussian_kl((leaves[place] - centre) / PRIOR_STD, log_std - np.log(PRIOR_STD))
-        return total
+        return sum(self._kls(model), jnp.zeros(()))
+
+    def _kls(self, model: eqx.Module) -> list[Array]:
+        """Return the KL of every leaf."""
+        leaves, triples = jax.tree.leaves(model), zip(self.places, self.log_stds, self.centres.value, strict=True)
+        return [
+            gaussian_kl((leaves[place] - centre) / PRIOR_STD, log_std - np.log(PRIOR_STD))
+            for place, log_std, centre in triples
+        ]
 
     def log_ratio(self, model: eqx.Module, normals: Float[Array, " n"]) -> Float[Array, ""]:
         """Return log p - log q of the hyper-parameters that the first normals draw."""
@@ -73,6 +80,35 @@ class HyperPosterior(eqx.Module):
             log_p = -0.5 * ((moved - centre) / PRIOR_STD) ** 2 - np.log(PRIOR_STD)
             total = total + jnp.sum(log_p + 0.5 * n**2 + log_std)
         return total
+
+
+class HyperPosteriorOfChosen(HyperPosterior):
+    """The same for a model with a sum of some kernels of several: the others have no KL."""
+
+    counts: Fixed
+
+    @classmethod
+    def of(cls, posterior: HyperPosterior, model: Any) -> "HyperPosteriorOfChosen":
+        """Return the posterior with the leaves of terms that do not count left out of its KL."""
+        marks = jax.tree.leaves(_counted(model))
+        counts = np.array([float(marks[place]) for place in posterior.places])
+        return cls(posterior.log_stds, posterior.centres, posterior.places, Fixed(counts))
+
+    def kl(self, model: eqx.Module) -> Float[Array, ""]:
+        """Return the KL of the leaves that count."""
+        return jnp.stack(self._kls(model)) @ self.counts.value
+
+
+def _counted(model: Any) -> Any:
+    """Return a tree like the model with 1 for every leaf, and 0 for those of terms that do not count."""
+
+    def of(node: Any) -> Any:
+        if not isinstance(node, ChosenSum):
+            return jax.tree.map(lambda _: 1.0, node)
+        pairs = zip(node.terms, node.counts.value.tolist(), strict=True)
+        return ChosenSum(tuple(jax.tree.map(lambda _, c=count: c, term) for term, count in pairs), Fixed(1.0))
+
+    return jax.tree.map(of, dataclasses.replace(model, hypers=None), is_leaf=lambda node: isinstance(node, ChosenSum))
 
 
 def _marked(model: eqx.Module) -> eqx.Module:

@@ -12,6 +12,7 @@ calibration error averages over v, and an interval contains y if it contains any
 import numpy as np
 from scipy.stats import rankdata
 
+from metaprior.predictive.classes import class_numbers
 from metaprior.predictive.protocol import PredictiveDistribution
 
 #: Nominal levels at which the calibration of a regression is measured.
@@ -38,7 +39,10 @@ def calibration_error(below: np.ndarray, at: np.ndarray) -> float:
     ----------
     below, at : array
         P(Y < y) and P(Y <= y), rows first. A target with a level in between counts by the part of the jump below it.
+        NaN, for a distribution that is unknown, makes the error NaN.
     """
+    if np.any(np.isnan(at)):
+        return float("nan")
     levels = LEVELS.reshape(-1, *[1] * np.ndim(at))
     jump = np.asarray(at) - below
     part = np.clip((levels - below) / np.where(jump > 0, jump, 1), 0, 1)
@@ -47,7 +51,9 @@ def calibration_error(below: np.ndarray, at: np.ndarray) -> float:
 
 
 def coverage(below: np.ndarray, at: np.ndarray, level: float) -> float:
-    """Return the fraction of targets inside the central interval of a level, from P(Y < y) and P(Y <= y)."""
+    """Return the fraction of targets inside the central interval of a level, from P(Y < y) and P(Y <= y), or NaN."""
+    if np.any(np.isnan(at)):
+        return float("nan")
     return float(np.mean((np.asarray(at) >= (1 - level) / 2) & (np.asarray(below) <= (1 + level) / 2)))
 
 
@@ -105,7 +111,8 @@ def scores(predictive: PredictiveDistribution, y: np.ndarray) -> dict[str, float
     predictive : PredictiveDistribution
         What `predict_distribution` returned at the inputs of these targets.
     y : array of shape (n,) or (n, n_outputs)
-        The targets. For a classifier these are class numbers, the positions in `classes_`.
+        The targets. For a classifier these are labels, as in `classes_`; where labels are no numbers, class numbers
+        (the positions in `classes_`) are understood as well.
 
     Returns
     -------
@@ -139,19 +146,13 @@ def just_below(y: np.ndarray) -> np.ndarray:
 
 
 def _class_scores(predictive: PredictiveDistribution, y: np.ndarray) -> dict[str, float]:
-    probabilities, y = predictive.probabilities, np.asarray(y)
-    num_rows, num_classes = probabilities.shape
-    if y.shape != (num_rows,):
-        raise ValueError(f"scores: expected {num_rows} class numbers, one per row; got an array of shape {y.shape}.")
-    if not (np.issubdtype(y.dtype, np.number) and np.all(np.isin(y, np.arange(num_classes)))):
-        raise ValueError(
-            f"scores: expected class numbers from 0 to {num_classes - 1}, the positions in `classes_`; y has others. "
-            "Compute them with np.searchsorted(model.classes_, y)."
-        )
+    probabilities, numbers = predictive.probabilities, class_numbers(predictive.classes, y, "scores")
+    if len(numbers) != len(probabilities):
+        raise ValueError(f"scores: expected {len(probabilities)} labels, one per row; got {len(numbers)}.")
     return {
-        "accuracy": accuracy(probabilities, y),
+        "accuracy": accuracy(probabilities, numbers),
         "nll": -float(np.mean(predictive.log_prob(y))),
-        "brier": brier(probabilities, y),
-        "calibration_error": expected_calibration_error(probabilities, y),
+        "brier": brier(probabilities, numbers),
+        "calibration_error": expected_calibration_error(probabilities, numbers),
         "entropy": float(np.mean(predictive.entropy)),
     }

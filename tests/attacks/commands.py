@@ -10,7 +10,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 #: A fit that takes a moment.
-QUICK = ("--hidden", "2", "--n-inducing", "3", "--max-iter", "10", "--set", "n_predict_draws=8")
+QUICK = (
+    "--hidden",
+    "2",
+    "--n-inducing",
+    "3",
+    "--max-iter",
+    "10",
+    "--set",
+    "n_predict_draws=8",
+    "--input-kernel",
+    "rbf",
+)
 ROWS = 12
 #: A table whose names and texts are not ASCII, with texts that a spreadsheet would run.
 TABLE = "größe,färbe,id,preis\n" + "".join(

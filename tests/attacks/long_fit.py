@@ -10,10 +10,12 @@ from metaprior.io.checkpoints import Checkpoint
 
 KINDS = {
     "point": MAPRegressor((4,), max_iter=6000, random_state=0),
-    "integrated": MetaGPRegressor((3,), max_iter=2000, tol=1e-9, n_iter_no_change=50, random_state=0),
+    "integrated": MetaGPRegressor(
+        (3,), max_iter=2000, tol=1e-9, n_iter_no_change=50, random_state=0, input_kernel=None
+    ),
     "drawn": MetaGPRegressor((3,), output_layer="drawn", n_inducing=5, max_iter=1500, random_state=0),
     "phases": MetaGPRegressor((3,), input_kernel="rbf", max_iter=1200, random_state=0),
-    "classes": MetaGPClassifier((3,), batch_size=16, max_iter=1500, random_state=0),
+    "classes": MetaGPClassifier((3,), batch_size=16, max_iter=1500, random_state=0, input_kernel=None),
     "held out": DKLRegressor((3,), n_inducing=5, early_stopping=True, max_iter=1500, random_state=0),
     "ensemble": EnsembleRegressor((3,), n_members=3, max_iter=2000, random_state=0),
     "laplace": LaplaceClassifier((3,), max_iter=6000, random_state=0),

@@ -37,11 +37,18 @@ def place(tmp_path_factory):
 # --- streams that are closed, full, or that nobody reads --------------------------------------------------------------
 
 PREDICT, INFO, ABSENT = ("predict", "m.metaprior", "t.csv"), ("info", "m.metaprior"), ("info", "absent")
+COMPARE = ("compare", "t.csv", "--target", "preis", "--ignore", "id", "--methods", "linear", "--folds", "2")
+EXPLAIN = ("explain", "m.metaprior", "t.csv", "--out", "new")
 #: The words, the redirection, the exit code and a part of the line on stderr.
 STREAMS = [
     (("fit", "-", "--target", "y", "--out", "new"), "<&-", 1, "stdin is closed"),
     (("predict", "m.metaprior", "-"), "<&-", 1, "stdin is closed"),
     (("evaluate", "m.metaprior", "-"), "<&-", 1, "stdin is closed"),
+    (("compare", "-", "--target", "y"), "<&-", 1, "stdin is closed"),
+    (("explain", "m.metaprior", "-", "--out", "new"), "<&-", 1, "stdin is closed"),
+    (COMPARE, ">&-", 1, "stdout is closed"),
+    (EXPLAIN, ">&-", 1, "stdout is closed"),
+    (("compare", "--help"), ">/dev/full", 1, "cannot be written to stdout (No space left"),
     (("--version",), ">&-", 1, "stdout is closed"),
     (("--help",), ">&-", 1, "stdout is closed"),
     (("fit", "--help"), ">&-", 1, "stdout is closed"),
@@ -94,6 +101,8 @@ def test_an_error_in_json_that_nobody_reads_goes_to_stderr(place):
 
 
 RESULTS = [
+    (COMPARE, ">/dev/full", 1, "cannot be written to stdout"),
+    ((*COMPARE, "--json"), ">/dev/full", 1, "cannot be written to stdout"),
     (INFO, ">/dev/full", 1, "cannot be written to stdout"),
     ((*INFO, "--json"), ">/dev/full", 1, "cannot be written to stdout"),
     (PREDICT, ">/dev/full", 1, "cannot be written to stdout"),
@@ -108,7 +117,7 @@ def test_a_result_on_a_full_disk_is_one_line(place, words, redirect, code, part)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [(*INFO, "--json"), PREDICT, (*PREDICT, "--json"), INFO])
+@pytest.mark.parametrize("words", [(*INFO, "--json"), PREDICT, (*PREDICT, "--json"), INFO, COMPARE])
 def test_a_result_that_nobody_reads_gives_the_code_of_a_broken_pipe(place, words):
     ran = run_unread(*words, folder=place)
     assert (ran.code, ran.err) == (141, "")
@@ -211,6 +220,9 @@ OPTIONS = [
     (("--set", "tol=" + "9" * 5000), "tol: expected a value of at most 500 characters; got 5000"),
     (("--set", "tol"), "--set: expected NAME=VALUE; got 'tol'"),
     (("--checkpoint", ""), "--checkpoint: expected the name of a folder"),
+    (("--holdout", "9" * 5000), "--holdout: expected a part of the rows between 0 and 1"),
+    (("--holdout", "last:\x1b[31m"), r"between 0 and 1, such as 0.2, or last:0.2 for those with the latest dates; got"),
+    (("--holdout", b"\xff"), r"got '\udcff'"),
     (("--wings\x1b[31m",), r"unrecognized arguments: --wings\x1b[31m"),
 ]
 
@@ -240,6 +252,30 @@ MODEL_OPTIONS = [
     (("--date", "preis"), "'preis' is the column to predict"),
     (("--date", "größe", "--categorical", "größe"), "expected one of them for the column 'größe'"),
 ]
+
+
+COMPARE_OPTIONS = [
+    (("--folds", "9" * 5000), "--folds: expected a whole number of at least 1"),
+    (("--folds", "1.5"), "--folds: expected a whole number of at least 1; got '1.5'"),
+    (("--repeats", "0"), "--repeats: expected a whole number of at least 1; got '0'"),
+    (("--max-rows", "-1"), "--max-rows: expected a whole number of at least 1"),
+    (("--methods", "\x1b[31m"), r"--methods: expected some of metaprior, exact-gp"),
+    (("--methods", "\udcff,linear"), r"got '\udcff'"),
+    (("--methods", ",,,"), "--methods: expected names of methods"),
+    (("--methods", "os:system"), "--methods: expected some of metaprior"),
+    (("--sort", "fit_seconds"), "--sort: invalid choice: 'fit_seconds'"),
+    (("--holdout", "last:0.2:\x1b[31m"), r"there is no input column '\x1b[31m'"),
+    (("--holdout", "last:0.2"), "expected last:0.2:COLUMN, with the column that orders the rows; no column has dates"),
+    (("--holdout", "0.999"), "expected at least 1 row to hold out and 2 to fit; of 12 rows, a part of 0.999 leaves 11"),
+]
+
+
+@pytest.mark.parametrize(("words", "part"), COMPARE_OPTIONS)
+def test_a_comparison_of_hostile_options_is_one_line(run_here, place, words, part):
+    base = COMPARE if "--holdout" not in words else COMPARE[:-2]  # the folds
+    ran = run_here(*base, *words, "--out", "new", "--quiet")
+    assert_one_line(ran, 1 if "no input column" in part else 2, part)
+    assert not (place / "new").exists()
 
 
 @pytest.fixture
@@ -297,13 +333,15 @@ def odd(tmp_path_factory):
         ("none", "there is no file"),
     ],
 )
-@pytest.mark.parametrize("command", ["info", "predict", "fit"])
+@pytest.mark.parametrize("command", ["info", "predict", "fit", "compare", "explain"])
 def test_what_is_no_file_is_not_opened(odd, place, command, name, part):
     """Nothing waits for a pipe that nobody writes to."""
     words = {
         "info": [odd / name],
         "predict": [place / "m.metaprior", odd / name],
         "fit": [odd / name, "--target", "y", "--out", "new"],
+        "compare": [odd / name, "--target", "y"],
+        "explain": [place / "m.metaprior", odd / name, "--out", "new"],
     }[command]
     assert_one_line(run_command(command, *words, folder=place), 1, "expected a file; ", part)
 
@@ -315,17 +353,19 @@ def test_a_device_is_not_read(place, device):
 
 @pytest.mark.parametrize("name", ["empty", "text", "random", "zeros", "header", "json", "nested", "csv"])
 def test_a_file_that_is_no_model_is_told(odd, run_here, name):
-    for words in (["info", odd / name], ["predict", odd / name, "t.csv"]):
+    explain = ["explain", odd / name, "t.csv", "--out", "new"]
+    for words in (["info", odd / name], ["predict", odd / name, "t.csv"], explain):
         assert_one_line(run_here(*words), 1, str(odd / name), "metaprior")
 
 
 @pytest.mark.parametrize("name", ["pipe", "socket", "folder"])
 @pytest.mark.parametrize("force", [[], ["--force"]])
-def test_only_files_are_overwritten(odd, place, name, force):
+def test_only_files_are_overwritten(odd, run_here, name, force):
     kind = (odd / name).lstat().st_mode
-    ran = run_command("predict", "m.metaprior", "t.csv", "--out", odd / name, *force, folder=place)
-    assert_one_line(ran, 1, "--out: ")
-    assert (odd / name).lstat().st_mode == kind
+    for words in (PREDICT, EXPLAIN[:3], COMPARE):
+        ran = run_here(*words, "--out", odd / name, *force)
+        assert_one_line(ran, 1, "--out: ")
+        assert (odd / name).lstat().st_mode == kind
 
 
 @pytest.mark.parametrize("kind", ["active", "bandit", "optimise"])

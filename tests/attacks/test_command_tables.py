@@ -91,10 +91,11 @@ BROKEN = {
 def test_a_table_that_cannot_be_fitted_is_one_line(run, tmp_path, name):
     content, part = BROKEN[name]
     (tmp_path / "t.csv").write_bytes(content)
-    ran = run("fit", tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "new", "--quiet")
-    assert_one_line(ran, 1, part)
-    assert len(ran.err) < 3000
-    assert os.listdir(tmp_path) == ["t.csv"]
+    for command in ("fit", "compare"):
+        ran = run(command, tmp_path / "t.csv", "--target", "y", "--out", tmp_path / "new", "--quiet")
+        assert_one_line(ran, 1, part)
+        assert len(ran.err) < 3000
+        assert os.listdir(tmp_path) == ["t.csv"]
 
 
 @pytest.mark.parametrize(("form", "part"), [("%d%d", "redefinition"), ("%", "stray %"), ("%Q", "bad directive")])

@@ -135,7 +135,7 @@ def full(*_):
 def make_warm(kind):
     """Return a loop whose fits go on from the last one, and that has an answer which no fit has used."""
     if kind == "active":
-        loop = PoolLoop(MetaGPRegressor(**SMALL), X, n_initial=6, random_state=0).run(Y, 7)
+        loop = PoolLoop(MetaGPRegressor(**SMALL, input_kernel=None), X, n_initial=6, random_state=0).run(Y, 7)
     else:
         loop = Optimiser(BOX.bounds, estimator=tiny(), acquisition="ei", n_initial=4, warm_iter=20, random_state=0)
         loop.run(answered, 5)
@@ -237,7 +237,7 @@ def test_what_a_caller_does_with_the_arrays_it_gave_changes_no_loop():
     arms = Bandit(2, policy="uniform", random_state=0)
     arms.ask(context)
     arms.tell(1.0)
-    labelled = PoolLoop(MetaGPClassifier(), pool, n_initial=3, random_state=0)
+    labelled = PoolLoop(MetaGPClassifier(input_kernel=None), pool, n_initial=3, random_state=0)
     labelled.tell(labels, rows=[0, 1])
     search = Optimiser(bounds)
     for array in (context, pool, bounds):

@@ -25,15 +25,15 @@ STEPS = np.arange(ROWS, dtype=float)
 
 RELU = {"activation": "relu"}
 LIKELIHOODS = {
-    "relu": lambda: MetaGPRegressor(**METAGP, **RELU),
+    "relu": lambda: MetaGPRegressor(**METAGP, **RELU, input_kernel=None),
     "relu, drawn": lambda: MetaGPRegressor(**METAGP, **RELU, output_layer="drawn"),
-    "relu, heteroscedastic": lambda: MetaGPRegressor(**METAGP, **RELU, likelihood="heteroscedastic"),
-    "relu, student_t": lambda: MetaGPRegressor(**METAGP, **RELU, likelihood="student_t"),
+    "relu, heteroscedastic": lambda: MetaGPRegressor(**METAGP, **RELU, likelihood="heteroscedastic", input_kernel=None),
+    "relu, student_t": lambda: MetaGPRegressor(**METAGP, **RELU, likelihood="student_t", input_kernel=None),
     "relu, map": lambda: baselines.MAPRegressor(**TRAINED, **RELU),
 }
 COUNTED = {
-    "poisson": lambda: MetaGPRegressor(**METAGP, likelihood="poisson"),
-    "relu, poisson": lambda: MetaGPRegressor(**METAGP, **RELU, likelihood="poisson"),
+    "poisson": lambda: MetaGPRegressor(**METAGP, likelihood="poisson", input_kernel=None),
+    "relu, poisson": lambda: MetaGPRegressor(**METAGP, **RELU, likelihood="poisson", input_kernel=None),
     "linear, poisson": lambda: MetaGPRegressor(**METAGP, input_kernel="linear", likelihood="poisson"),
 }
 NUMBERS = REGRESSORS | LIKELIHOODS
@@ -104,7 +104,7 @@ def test_targets_that_float64_cannot_square_are_refused_before_training(numbers)
 def test_the_error_names_the_column(several):
     y = np.column_stack([Y, 1e300 * Y]) if several else 1e300 * Y
     with pytest.raises(ValueError, match=f"^y: .*column {int(several)} has .*e\\+300"):
-        MetaGPRegressor(**METAGP).fit(X, y)
+        MetaGPRegressor(**METAGP, input_kernel=None).fit(X, y)
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -267,7 +267,7 @@ def test_rows_that_cannot_tell_the_data_apart_are_refused(name):
 
 @pytest.mark.parametrize("factor", [1e20, 1e200, -1e300])
 def test_a_warm_start_refuses_data_that_are_far_from_the_last(factor):
-    model = MetaGPRegressor(**METAGP, warm_start=True).fit(X, Y)
+    model = MetaGPRegressor(**METAGP, warm_start=True, input_kernel=None).fit(X, Y)
     before = model.predict(X)
     for x, y, name in ((factor * X, Y, "X"), (X, factor * Y, "y")):
         with pytest.raises(ValueError, match=f"^{name}: expected numbers within"):
@@ -291,7 +291,7 @@ def test_tasks_of_any_units_are_fitted_and_far_ones_refused():
 
 def test_labels_may_be_any_whole_numbers():
     labels = np.where(LABELS, 2**62, -(2**62))
-    model = MetaGPClassifier(**METAGP).fit(X, labels)
+    model = MetaGPClassifier(**METAGP, input_kernel=None).fit(X, labels)
     assert set(model.predict(X)) <= set(labels.tolist())
 
 
@@ -310,7 +310,9 @@ def counted():
     for rate in RATES:
         y = np.random.default_rng(1).poisson(rate * (1.5 + np.sin(2 * x[:, 0]))).astype(float)
         begun = time.perf_counter()
-        model = MetaGPRegressor((3,), likelihood="poisson", max_iter=200, n_predict_draws=16, random_state=0).fit(x, y)
+        model = MetaGPRegressor(
+            (3,), likelihood="poisson", max_iter=200, n_predict_draws=16, random_state=0, input_kernel=None
+        ).fit(x, y)
         told = model.predict_distribution(x)
         rates = np.concatenate([np.exp(f[..., 0]) for _, f in told._draws.chunks()], axis=1)
         found[rate] = told, rates, y, time.perf_counter() - begun

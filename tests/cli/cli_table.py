@@ -35,7 +35,7 @@ COLUMNS = ["--ignore", "id", "--date", "day:%d.%m.%Y"]
 
 
 def fit_words(table, target, out, *more):
-    return ["fit", str(table), "--target", target, "--out", str(out), *WORDS, *more]
+    return ["fit", str(table), "--target", target, "--out", str(out), *WORDS, "--input-kernel", "rbf", *more]
 
 
 def digest(path):

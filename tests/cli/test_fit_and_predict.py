@@ -1,5 +1,7 @@
 """Fit and predict: a table becomes a model, and a model predicts a table."""
 
+import re
+
 import equinox as eqx
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import metaprior
 from cli_table import COLUMNS, FRAME, NUMBERS, ROWS, SMALL, digest, fit_words
-from metaprior import MetaGPClassifier, kernels
+from metaprior import MetaGPClassifier, MetaGPRegressor, kernels
 from metaprior.cli.estimator_options import estimator_of
 from metaprior.cli.program import _parser
 from metaprior.tables import learned_schema, read_table
@@ -140,9 +142,21 @@ def test_options_reach_the_estimator():
     assert {name: params[name] for name in expected} == expected
 
 
-def test_an_rbf_input_kernel_is_usual_and_none_is_the_global_model():
+def test_the_usual_input_kernel_is_that_of_python_and_none_is_the_global_model():
+    usual = estimator_of(
+        _parser().parse_args(["fit", "t.csv", "--target", "price", "--out", "m"]),
+        learned_schema(FRAME[["x", "price"]], "price"),
+    )
+    assert usual.input_kernel == MetaGPRegressor().input_kernel == "auto"
     assert repr(made().input_kernel) == repr(kernels.RBF())
     assert made("--input-kernel", "none").input_kernel is None
+
+
+def test_a_fit_tells_which_kernel_was_chosen_and_by_how_many_nats(run, tmp_path, csv):
+    words = fit_words(csv(FRAME[["x", "price"]]), "price", tmp_path / "m", "--input-kernel", "auto")
+    code, out, _ = run(*words, "--quiet")
+    assert code == 0
+    assert re.search(r"chosen +\S.*, [0-9.]+ nats (above|below) \S.*, of \d+ candidates", out)
 
 
 @pytest.mark.parametrize("impute", ["mean", "median"])
@@ -170,3 +184,33 @@ def test_defaults_find_a_smooth_function_of_a_number_and_a_category(run, run_jso
     scores = run_json("evaluate", model, test)[1]["scores"]
     assert scores["rmse"] < 0.25
     assert abs(scores["coverage_90"] - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 400)
+
+
+def test_dates_in_iso_form_are_found_and_told(run, csv, tmp_path):
+    frame = FRAME[["x", "price"]].assign(day=pd.date_range("2024-01-01", periods=ROWS))
+    code, out, err = run(*fit_words(csv(frame), "price", tmp_path / "m", "--input-kernel", "rbf@day"))
+    assert code == 0
+    assert "note: column 'day' is read as dates, in days since the first" in err
+    assert "dates         'day', a date from 2024-01-01 to 2024-01-30: in days since the first" in out
+    assert "in words      a smooth function of 'day' (over " in out
+
+
+@pytest.mark.slow
+def test_the_weekly_wave_of_daily_sales_is_found_without_a_word(run, run_json, csv, tmp_path):
+    """Two years of sales: a trend, a weekly wave with a weekend of its own, and noise of 4 units.
+
+    The last 73 days lie beyond what was fitted. Noise alone gives an RMSE of 4 there, and one year's weekly means 10.
+    """
+    days = np.arange(730)
+    wave = np.array([0, -6, -9, -4, 8, 21, 14])[days % 7]
+    units = 200 + 0.05 * days + wave + 4 * np.random.default_rng(3).standard_normal(730)
+    sales = pd.DataFrame({"day": pd.date_range("2022-01-03", periods=730).strftime("%Y-%m-%d"), "units": units})
+    table, model = csv(sales, "sales.csv"), tmp_path / "m"
+    code, said = run_json("fit", table, "--target", "units", "--out", model, "--holdout", "last:0.1")
+    assert code == 0
+    assert said["columns"] == {"day": "date from 2022-01-03 to 2024-01-02"}
+    periods = [float(found) for found in re.findall(r"period=\[?([\d.]+)", said["input_kernel"] or "")]
+    assert any(abs(period - 7) < 0.02 for period in periods), said["input_kernel"]
+    assert "repeats every 7 days" in said["input_kernel_in_words"]
+    assert said["holdout"]["scores"]["rmse"] < 6
+    assert "repeats every 7 days" in run("info", model)[1]

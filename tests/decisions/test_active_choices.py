@@ -41,7 +41,7 @@ class Drawn(Predictive):
         return self._given
 
     _standard_entropies = _standard_quantile = _standard_log_prob = _standard_cdf = _standard_crps = None
-    _standard_sample = None
+    _standard_sample = _standard_covariance = _standard_joint_log_prob = _at_rows = None
 
 
 # --- batches for regression -------------------------------------------------------
@@ -191,12 +191,12 @@ def test_long_batches_of_classes_tell_no_more_than_which_draw_it_is():
 
 @pytest.fixture(scope="module")
 def regression():
-    return MetaGPRegressor(**SMALL, random_state=0).fit(X[:16], Y[:16]).predict_distribution(X)
+    return MetaGPRegressor(**SMALL, random_state=0, input_kernel=None).fit(X[:16], Y[:16]).predict_distribution(X)
 
 
 @pytest.fixture(scope="module")
 def classification():
-    return MetaGPClassifier(**SMALL, random_state=0).fit(X[:16], LABELS[:16]).predict_distribution(X)
+    return MetaGPClassifier(**SMALL, random_state=0, input_kernel=None).fit(X[:16], LABELS[:16]).predict_distribution(X)
 
 
 def test_acquisitions_are_what_the_distribution_answers(regression, classification):

@@ -24,8 +24,8 @@ class TestPoolLoop(LoopContract):
     inputs = X
     variants = {
         "exact gp": {"estimator": ExactGPRegressor(n_restarts=0), "acquisition": "joint_information"},
-        "warm": {"estimator": MetaGPRegressor(**SMALL), "acquisition": "joint_information"},
-        "warm classes": {"estimator": MetaGPClassifier(**SMALL), "acquisition": "joint_information"},
+        "warm": {"estimator": MetaGPRegressor(**SMALL, input_kernel=None), "acquisition": "joint_information"},
+        "warm classes": {"estimator": MetaGPClassifier(**SMALL, input_kernel=None), "acquisition": "joint_information"},
         "elsewhere": {"estimator": Distance(), "acquisition": "variance"},
     }
     refusals = {
@@ -156,9 +156,11 @@ class TestBandit(LoopContract):
     loop, quick, n_observations = Bandit, "elsewhere", 16
     inputs = np.random.default_rng(0).standard_normal((5, 5))
     variants = {
-        "thompson": {"estimator": MetaGPRegressor((4,), n_inducing=6, max_iter=60, n_predict_draws=4)},
+        "thompson": {
+            "estimator": MetaGPRegressor((4,), n_inducing=6, max_iter=60, n_predict_draws=4, input_kernel=None)
+        },
         "epsilon-greedy": {
-            "estimator": MetaGPRegressor((4,), n_inducing=6, max_iter=60, n_predict_draws=4),
+            "estimator": MetaGPRegressor((4,), n_inducing=6, max_iter=60, n_predict_draws=4, input_kernel=None),
             "policy": "epsilon_greedy",
         },
         "elsewhere": {"estimator": BayesianRidge(), "policy": "epsilon_greedy"},

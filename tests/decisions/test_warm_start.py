@@ -54,7 +54,7 @@ STEADY = np.tile([-1.0, 1.0], 20)  # inputs and targets whose units stay as they
 
 
 def steady_loop(**settings):
-    model = MetaGPRegressor(**SMALL, random_state=0)
+    model = MetaGPRegressor(**SMALL, random_state=0, input_kernel=None)
     return PoolLoop(model, STEADY[:, None], n_initial=6, random_state=0, **settings)
 
 
@@ -88,7 +88,7 @@ def test_the_steps_of_a_warm_start_can_be_chosen_and_warm_starts_be_left():
 def test_a_fit_that_goes_on_is_the_estimators_own_warm_start():
     loop = steady_loop(warm_iter=7)
     tell_pairs(loop, 4)
-    twin = MetaGPRegressor(**SMALL, random_state=0).fit(STEADY[:6, None], STEADY[:6])
+    twin = MetaGPRegressor(**SMALL, random_state=0, input_kernel=None).fit(STEADY[:6, None], STEADY[:6])
     twin.set_params(warm_start=True, max_iter=7).fit(STEADY[:8, None], STEADY[:8])
     assert_array_equal(loop.model.predict(X), twin.predict(X))
 
@@ -103,7 +103,7 @@ def test_other_units_start_afresh():
 
 def test_a_fit_is_fresh_where_the_last_one_no_longer_suits():
     x, labels = STEADY[:, None], np.array(["a", "b"] * 20)
-    model = WarmStartedModel(MetaGPClassifier())
+    model = WarmStartedModel(MetaGPClassifier(input_kernel=None))
     assert model.must_be_fresh(x[:6], labels[:6])
     model.fitted, model.fresh_rows = object(), 6
     assert not model.must_be_fresh(x[:8], labels[:8])
@@ -114,7 +114,13 @@ def test_a_fit_is_fresh_where_the_last_one_no_longer_suits():
 
 @pytest.mark.slow
 def test_a_class_that_is_new_is_learned():
-    loop = PoolLoop(MetaGPClassifier(**SMALL), STEADY[:, None], n_initial=6, acquisition="entropy", random_state=0)
+    loop = PoolLoop(
+        MetaGPClassifier(**SMALL, input_kernel=None),
+        STEADY[:, None],
+        n_initial=6,
+        acquisition="entropy",
+        random_state=0,
+    )
     loop.tell(["a", "b"] * 3, rows=np.arange(6))
     loop.ask()
     for label, fresh in (("b", False), ("c", True)):
@@ -139,7 +145,7 @@ def compiled():
 
 def test_growing_data_compile_nothing(compiled):
     """From 6 to 15 rows: fits fresh and warm, scores, choices."""
-    loop = PoolLoop(MetaGPRegressor(**SMALL), X, n_initial=6, test=TEST, random_state=0)
+    loop = PoolLoop(MetaGPRegressor(**SMALL, input_kernel=None), X, n_initial=6, test=TEST, random_state=0)
     loop.run(Y, 7)
     before = len(compiled)
     loop.run(Y, 15)

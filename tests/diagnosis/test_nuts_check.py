@@ -21,7 +21,9 @@ Y = np.sin(3 * X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(12)
 )
 def test_a_model_that_cannot_be_sampled_is_refused(settings, reason):
     pytest.importorskip("numpyro")
-    model = MetaGPRegressor(**{"hidden_layer_sizes": (2,), "max_iter": 3, "random_state": 0} | settings).fit(X, Y)
+    model = MetaGPRegressor(
+        **{"input_kernel": None, "hidden_layer_sizes": (2,), "max_iter": 3, "random_state": 0} | settings
+    ).fit(X, Y)
     with pytest.raises(ValueError, match=f"nuts: .*({reason})"):
         diagnose(model, X, Y, nuts=True)
 
@@ -29,7 +31,7 @@ def test_a_model_that_cannot_be_sampled_is_refused(settings, reason):
 @pytest.mark.slow
 def test_the_posterior_of_a_small_network_agrees_with_nuts_and_one_that_is_moved_does_not():
     pytest.importorskip("numpyro")
-    model = MetaGPRegressor((2,), uncertain_hypers=False, random_state=0).fit(X, Y)
+    model = MetaGPRegressor((2,), input_kernel=None, uncertain_hypers=False, random_state=0).fit(X, Y)
     found = diagnose(model, X, Y, nuts=True)["nuts"]
     assert found.numbers["rhat"] < 1.1
     assert 0.8 < found.numbers["std_ratio"] < 1.25
@@ -37,7 +39,7 @@ def test_the_posterior_of_a_small_network_agrees_with_nuts_and_one_that_is_moved
     weights = model.model_.weights
     (values,) = weights.sparse_gps
     moved = dataclasses.replace(values, mean=np.asarray(values.mean) * 0.0)
-    other = MetaGPRegressor((2,), uncertain_hypers=False, random_state=0)
+    other = MetaGPRegressor((2,), input_kernel=None, uncertain_hypers=False, random_state=0)
     weights = dataclasses.replace(weights, sparse_gps=(moved,))
     other.__dict__ = {**vars(model), "model_": dataclasses.replace(model.model_, weights=weights)}
     assert diagnose(other, X, Y, nuts=True)["nuts"].numbers["mean_gap"] > found.numbers["mean_gap"]

@@ -25,7 +25,7 @@ def no_training(monkeypatch, request):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return MetaGPRegressor(**SMALL).fit(X, Y)
+    return MetaGPRegressor(**SMALL, input_kernel=None).fit(X, Y)
 
 
 def with_value(value: float) -> np.ndarray:
@@ -47,7 +47,7 @@ def test_nan_and_infinity_in_x(estimator, value, message):
 @pytest.mark.parametrize(("value", "message"), [(np.nan, "y contains NaN"), (-np.inf, "y contains infinity")])
 def test_nan_and_infinity_in_y(value, message):
     with pytest.raises(ValueError, match=message):
-        MetaGPRegressor(**SMALL).fit(X, np.where(np.arange(30) == 3, value, Y))
+        MetaGPRegressor(**SMALL, input_kernel=None).fit(X, np.where(np.arange(30) == 3, value, Y))
 
 
 @pytest.mark.parametrize(("value", "message"), [(np.nan, "contains NaN"), (np.inf, "contains infinity")])
@@ -96,7 +96,7 @@ def test_a_column_that_is_not_numbers_is_named(estimator):
 
 def test_text_in_an_array():
     with pytest.raises(ValueError, match="could not convert string to float"):
-        MetaGPRegressor(**SMALL).fit(np.array([["a", "b"]] * 30, dtype=object), Y)
+        MetaGPRegressor(**SMALL, input_kernel=None).fit(np.array([["a", "b"]] * 30, dtype=object), Y)
 
 
 def test_another_number_of_features_at_predict(fitted):
@@ -114,18 +114,18 @@ def test_asking_before_fitting(estimator, method):
 
 def test_one_class_only():
     with pytest.raises(ValueError, match="expected at least two classes; y has one class, .*yes"):
-        MetaGPClassifier(**SMALL).fit(X, ["yes"] * 30)
+        MetaGPClassifier(**SMALL, input_kernel=None).fit(X, ["yes"] * 30)
 
 
 def test_numbers_are_not_classes():
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
-        MetaGPClassifier(**SMALL).fit(X, Y)
+        MetaGPClassifier(**SMALL, input_kernel=None).fit(X, Y)
 
 
 @pytest.mark.parametrize("counts", [np.full(30, -1.0), np.full(30, 0.5)], ids=["negative", "fractional"])
 def test_poisson_expects_counts(counts):
     with pytest.raises(ValueError, match=r"likelihood='poisson': expected counts \(0, 1, 2, ...\)"):
-        MetaGPRegressor(**SMALL, likelihood="poisson").fit(X, counts)
+        MetaGPRegressor(**SMALL, likelihood="poisson", input_kernel=None).fit(X, counts)
 
 
 def test_a_warm_start_expects_the_columns_of_the_last_fit(fitted):
@@ -145,14 +145,14 @@ def test_a_warm_start_expects_counts_again(fitted):
 
 def going_on(model: MetaGPRegressor, **kwargs) -> MetaGPRegressor:
     """Return a warm start that shares the fitted attributes of a model."""
-    twin = MetaGPRegressor(**SMALL, **kwargs, warm_start=True)
+    twin = MetaGPRegressor(**SMALL, **{"input_kernel": None, **kwargs}, warm_start=True)
     vars(twin).update({name: value for name, value in vars(model).items() if name not in twin.get_params()})
     return twin
 
 
 def test_too_few_rows_to_hold_some_out():
     with pytest.raises(ValueError, match="early_stopping: 1 rows are too few to hold out 1"):
-        MetaGPRegressor(**{**SMALL, "n_inducing": "auto"}, early_stopping=True).fit(X[:1], Y[:1])
+        MetaGPRegressor(**{"input_kernel": None, **SMALL, "n_inducing": "auto"}, early_stopping=True).fit(X[:1], Y[:1])
 
 
 # --- parameters -------------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_parameter_error_names_the_parameter_and_what_is_expected(estimator, nam
 )
 def test_regressor_parameter_error_names_the_parameter_and_what_is_expected(name, value, message):
     with pytest.raises(ValueError, match=f"^{name}: {message}"):
-        MetaGPRegressor(**{**SMALL, name: value}).fit(X, Y)
+        MetaGPRegressor(**{"input_kernel": None, **SMALL, name: value}).fit(X, Y)
 
 
 # --- kernels and projections ------------------------------------------------------
@@ -266,7 +266,7 @@ def test_a_period_must_be_given_for_projected_inputs():
 @pytest.mark.usefixtures("fitted")
 def test_a_weight_kernel_needs_its_period():
     with pytest.raises(ValueError, match="Periodic: the period is not known yet. Give `period=`"):
-        MetaGPRegressor(**SMALL, weight_kernel=kernels.Periodic()).fit(X, Y)
+        MetaGPRegressor(**SMALL, weight_kernel=kernels.Periodic(), input_kernel=None).fit(X, Y)
 
 
 def dot(a, b):

@@ -22,7 +22,7 @@ SMALL = {"hidden_layer_sizes": (3,), "n_inducing": 4, "n_predict_draws": 8, "max
 
 def fitted(targets: np.ndarray = Y, **kwargs) -> MetaGPRegressor:
     """Fit a small model, check that all it says is finite, and that a row's answer is the row's own."""
-    model = MetaGPRegressor(**{**SMALL, **kwargs}).fit(X, targets)
+    model = MetaGPRegressor(**{"input_kernel": None, **SMALL, **kwargs}).fit(X, targets)
     mean, std = model.predict(X, return_std=True)
     assert np.isfinite(model.elbo_history_).all()
     assert np.isfinite(mean).all()
@@ -44,7 +44,7 @@ def built(monkeypatch):
 
     def build(**kwargs) -> Model:
         with pytest.raises(Built) as found:
-            MetaGPRegressor(**{**SMALL, **kwargs}).fit(X, Y)
+            MetaGPRegressor(**{"input_kernel": None, **SMALL, **kwargs}).fit(X, Y)
         return found.value.args[0]
 
     monkeypatch.setattr(method, "train", look)
@@ -59,7 +59,7 @@ def test_every_layer_has_its_own_gp_unless_every_weight_is_drawn(built):
 
 def test_in_batches_a_run_is_looked_at_after_every_pass_through_the_rows():
     def window(num_rows, **options):
-        own, problem = method_for(MetaGPRegressor(**options), num_rows)
+        own, problem = method_for(MetaGPRegressor(**{"input_kernel": None, **options}), num_rows)
         return own.settling(problem).window
 
     assert window(60_000, batch_size=100) == 600
@@ -75,7 +75,7 @@ def test_the_number_of_inducing_codes_is_free_where_all_weights_are_anchored(bui
     [({}, 0.2), ({"output_layer": "drawn"}, 0.02), ({"batch_size": 8}, 0.02), ({"learning_rate_init": 0.3}, 0.3)],
 )
 def test_the_step_size_is_large_where_a_step_sees_all_rows_of_an_integrated_output_layer(options, rate):
-    own, problem = method_for(MetaGPRegressor(**options), 100)
+    own, problem = method_for(MetaGPRegressor(**{"input_kernel": None, **options}), 100)
     assert own.recipe(problem).learning_rate == rate
 
 
@@ -247,7 +247,7 @@ def test_more_inducing_codes_than_codes_are_refused(built, kwargs, codes):
     kwargs = {**kwargs, "output_layer": "drawn"}
     assert built(n_inducing=min(codes), **kwargs).weights.sparse_gps[0].n_inducing == min(codes)
     with pytest.raises(ValueError, match=f"n_inducing: {min(codes) + 1} .*give at most {min(codes)}"):
-        MetaGPRegressor(**{**SMALL, "n_inducing": min(codes) + 1}, **kwargs).fit(X, Y)
+        MetaGPRegressor(**{**SMALL, "n_inducing": min(codes) + 1}, **{"input_kernel": None, **kwargs}).fit(X, Y)
 
 
 def test_an_optax_optimiser_is_used_with_its_own_step(built):
@@ -320,7 +320,9 @@ def test_the_parts_of_an_input_kernel_start_at_one_unit():
     ],
 )
 def test_the_noise_is_held_for_the_part_of_training_that_is_asked_for(options, hold):
-    model = MetaGPRegressor((3,), n_inducing=4, max_iter=1, random_state=0, **options).fit(X, Y)
+    model = MetaGPRegressor((3,), n_inducing=4, max_iter=1, random_state=0, **{"input_kernel": None, **options}).fit(
+        X, Y
+    )
     assert model.model_.likelihood.hold == hold
 
 
@@ -358,4 +360,6 @@ def test_a_model_of_its_own_noise_answers_every_question(tmp_path, num_targets):
 
 def test_a_given_noise_and_a_learned_function_of_it_do_not_go_together():
     with pytest.raises(ValueError, match="noise: expected None with likelihood='heteroscedastic'"):
-        MetaGPRegressor(likelihood="heteroscedastic", noise=0.1).fit(np.zeros((5, 1)), np.arange(5.0))
+        MetaGPRegressor(likelihood="heteroscedastic", noise=0.1, input_kernel=None).fit(
+            np.zeros((5, 1)), np.arange(5.0)
+        )

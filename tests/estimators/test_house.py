@@ -71,7 +71,7 @@ def test_a_fit_that_is_interrupted_leaves_the_last_one(cls, monkeypatch):
 
 
 def test_data_that_are_refused_leave_the_last_fit():
-    model = MetaGPClassifier((3,), max_iter=20, random_state=0).fit(X, Y > 0)
+    model = MetaGPClassifier((3,), max_iter=20, random_state=0, input_kernel=None).fit(X, Y > 0)
     before = dict(vars(model))
     with pytest.raises(ValueError, match="expected at least two classes"):
         model.fit(np.column_stack([X, X]), np.ones(20))

@@ -225,7 +225,7 @@ def assert_same(ours: object, other: object) -> None:
 @given(configuration=CONFIGURATIONS)
 def test_what_is_loaded_is_what_was_saved_for_any_configuration(configuration):
     """With the model as training would start from it: nothing is compiled for a configuration of its own."""
-    model = MetaGPRegressor(**{name: made(value) for name, value in configuration.items()})
+    model = MetaGPRegressor(**{"input_kernel": None, **{name: made(value) for name, value in configuration.items()}})
     prepared = prepare_fit(model, X, Y)
     job = prepared.method.job(prepared.problem, prepared.seed)
     untrained = prepared.method.with_rows(Fit(job.model, {"elbo": np.zeros(1)}, 1, 0, 0.0, converged=False), job.data)

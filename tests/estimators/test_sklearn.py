@@ -32,7 +32,7 @@ def both_kinds(settings):
     ]
 
 
-@parametrize_with_checks([MetaGPRegressor(**DRAWN), MetaGPClassifier(**DRAWN)])
+@parametrize_with_checks([MetaGPRegressor(**DRAWN, input_kernel=None), MetaGPClassifier(**DRAWN, input_kernel=None)])
 def test_scikit_learn_checks_hold(estimator, check):
     assert check(estimator) is None
 
@@ -49,6 +49,8 @@ def test_scikit_learn_checks_hold_for_baselines(estimator, check):
     [
         MetaGPRegressor(),
         MetaGPClassifier(),
+        MetaGPRegressor(input_kernel=None),
+        MetaGPClassifier(input_kernel=None),
         MetaGPRegressor(input_kernel=kernels.RBF()),
         MetaGPClassifier(input_kernel="rbf"),
     ]

@@ -25,7 +25,7 @@ def main(out: str, devices: str, address: str | None = None, rank: str = "0") ->
     kept = {}
     for name, estimator in {
         "all rows": MetaGPRegressor((4,), input_kernel="rbf", n_inducing=8),
-        "sums over rows": MetaGPRegressor((4,)),
+        "sums over rows": MetaGPRegressor((4,), input_kernel=None),
         "sums over rows, local": MetaGPRegressor(
             (4,), input_kernel="rbf", output_layer="inducing_rows", n_inducing_rows=9
         ),

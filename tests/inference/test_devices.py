@@ -69,4 +69,4 @@ def test_more_devices_than_there_are_is_an_error():
 @pytest.mark.parametrize("devices", [0, "some", 1.5])
 def test_devices_must_be_a_number_or_all(devices):
     with pytest.raises(ValueError, match="devices: expected None, a number of devices or 'all'"):
-        MetaGPRegressor(devices=devices).fit([[0.0], [1.0]], [0.0, 1.0])
+        MetaGPRegressor(devices=devices, input_kernel=None).fit([[0.0], [1.0]], [0.0, 1.0])

@@ -7,13 +7,13 @@ from sklearn.base import clone
 
 from metaprior import MetaGPRegressor, baselines, kernels
 from metaprior.estimators import fit_together
-from metaprior.estimators.period import starting_periods
 from metaprior.inference import ConvergenceTrouble, Recipe, StepConfig, make_data, steps, train, train_many
 from metaprior.inference.data import padded
 from metaprior.inference.programs import LARGEST_GROUP, groups_of
 from metaprior.likelihoods import Gaussian
 from metaprior.model import Model
 from metaprior.networks import Dense
+from metaprior.periods import starting_periods
 from metaprior.random import make_key
 from metaprior.weights import MeanField, MetaGPSpec, initial_metagp
 from small import StopWhen
@@ -111,7 +111,7 @@ def test_a_run_that_its_rule_ends_keeps_the_model_it_had_then():
 
 
 def small(**parameters) -> MetaGPRegressor:
-    return MetaGPRegressor((4,), n_inducing=6, max_iter=60, n_predict_draws=16, **parameters)
+    return MetaGPRegressor((4,), n_inducing=6, max_iter=60, n_predict_draws=16, **{"input_kernel": None, **parameters})
 
 
 @pytest.mark.slow

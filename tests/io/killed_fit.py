@@ -18,11 +18,11 @@ from metaprior.io import atomic
 
 KINDS = {
     "local": MetaGPRegressor((4,), input_kernel="rbf", n_inducing=6, max_iter=800, random_state=0),
-    "batches": MetaGPRegressor((4,), n_inducing=6, max_iter=800, batch_size=8, random_state=0),
+    "batches": MetaGPRegressor((4,), n_inducing=6, max_iter=800, batch_size=8, random_state=0, input_kernel=None),
     "stopping": MetaGPRegressor(
-        (4,), n_inducing=6, max_iter=1500, early_stopping=True, n_iter_no_change=3, random_state=0
+        (4,), n_inducing=6, max_iter=1500, early_stopping=True, n_iter_no_change=3, random_state=0, input_kernel=None
     ),
-    "classes": MetaGPClassifier((4,), n_inducing=6, max_iter=400, random_state=0),
+    "classes": MetaGPClassifier((4,), n_inducing=6, max_iter=400, random_state=0, input_kernel=None),
     "ensemble": EnsembleRegressor((4,), n_members=3, max_iter=300, random_state=0),
     "laplace": LaplaceRegressor((4,), max_iter=400, random_state=0),
     "sampler": HMCRegressor((2,), n_warmup=150, n_samples=250, n_chains=2, max_tree_depth=4, random_state=0),

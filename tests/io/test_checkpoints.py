@@ -82,7 +82,9 @@ def test_killed_chains_go_on_and_end_with_the_same_bits(tmp_path):
 
 
 def small(**parameters) -> MetaGPRegressor:
-    return MetaGPRegressor((3,), **{"n_inducing": 4, "max_iter": 200, "random_state": 0} | parameters)
+    return MetaGPRegressor(
+        (3,), **{"input_kernel": None, **{"n_inducing": 4, "max_iter": 200, "random_state": 0} | parameters}
+    )
 
 
 def test_a_finished_run_is_read_and_not_run_again(tmp_path, monkeypatch):

@@ -35,13 +35,13 @@ def test_an_old_name_is_accepted_with_a_warning_by_the_constructor_and_by_set_pa
 def test_present_names_warn_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = MetaGPRegressor(n_inducing=7, weight_gp="shared").set_params(n_inducing=8)
+        model = MetaGPRegressor(n_inducing=7, weight_gp="shared", input_kernel=None).set_params(n_inducing=8)
     assert (model.n_inducing, model.weight_gp) == (8, "shared")
 
 
 def test_a_name_that_never_was_is_an_error():
     with pytest.raises(TypeError, match="num_outducing"):
-        MetaGPRegressor(num_outducing=3)
+        MetaGPRegressor(num_outducing=3, input_kernel=None)
 
 
 def test_no_old_name_is_a_present_name():

@@ -107,12 +107,12 @@ def test_what_was_not_given_is_none_and_can_be_so_again():
         (lambda: (RBF() + RBF()).set_params(middle__lengthscale=1.0), r"Sum: .*\['left', 'right'\]; got \['middle'\]"),
         (lambda: RBF().set_params(lengthscale=-1.0), "RBF: lengthscale must be a positive"),
         (
-            lambda: MetaGPRegressor().set_params(input_kernel__lengthscale=1.0),
+            lambda: MetaGPRegressor(input_kernel=None).set_params(input_kernel__lengthscale=1.0),
             "input_kernel: expected a kernel with the parameter 'lengthscale'; got None. Set input_kernel to a kernel",
         ),
         (lambda: MetaGPRegressor(input_kernel="rbf").set_params(input_kernel__period=1.0), "a kernel .* got 'rbf'"),
         (lambda: MetaGPRegressor(input_kernel=RBF()).set_params(input_kernel__period=1.0), r"got \['period'\]"),
-        (lambda: MetaGPRegressor().set_params(kernel__period=1.0), "Invalid parameter 'kernel'"),
+        (lambda: MetaGPRegressor(input_kernel=None).set_params(kernel__period=1.0), "Invalid parameter 'kernel'"),
     ],
 )
 def test_unknown_parameter_is_named_beside_the_known_ones(set_params, message):

@@ -131,14 +131,21 @@ class Answer(NamedTuple):
     kl: dict
     posterior: Any
     moments: tuple
+    covariance: jax.Array
 
 
 @quickly
 def _answers(gp, regimes, likelihood, batch):
     none, new = jnp.zeros((len(batch.x), 0)), jnp.asarray(X_NEW)
     posteriors = {name: regime.with_rows(batch).conditioned(gp, likelihood) for name, regime in regimes.items()}
+    rows = gp.rows(new)
     return {
-        name: Answer(*regime.bound(gp, likelihood, batch, none), posteriors[name], posteriors[name].moments(new))
+        name: Answer(
+            *regime.bound(gp, likelihood, batch, none),
+            posteriors[name],
+            posteriors[name].moments(new),
+            posteriors[name].covariance_of(rows, rows),
+        )
         for name, regime in regimes.items()
     }
 
@@ -206,6 +213,20 @@ def regimes(settings):
 @each_regime
 def test_moments_of_the_posterior_are_the_dense_ones(regimes, case, name):
     _assert_moments(regimes(case).answer(name).moments, *regimes(case).posterior(name), **ROUNDING)
+
+
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [
+        ("one GP", "exact"),
+        ("local output", "exact"),
+        ("one GP", "inducing"),
+        ("local output", "pseudo"),
+        ("classes", "pseudo shared"),
+    ],
+)
+def test_covariance_of_the_posterior_between_rows_is_the_dense_one(regimes, case, name):
+    np.testing.assert_allclose(regimes(case).answer(name).covariance, regimes(case).posterior(name)[1], **ROUNDING)
 
 
 @pytest.mark.parametrize("case", ["one GP", "classes"])

@@ -17,6 +17,12 @@ class Known(GaussianFunctions):
     def moments(self):
         return self.mean, self.variance
 
+    def covariance(self):
+        return np.stack([np.diag(own) for own in self.variance.T])
+
+    def at_rows(self, rows):
+        return Known(self.mean[rows], self.variance[rows])
+
     def draws(self, num_draws, seed):
         normals = np.random.default_rng(seed).standard_normal((num_draws, *self.mean.shape))
         return self.mean + np.sqrt(self.variance) * normals

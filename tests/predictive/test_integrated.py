@@ -226,7 +226,7 @@ def test_a_mistake_is_named_before_training(options, num_rows, num_outputs, mess
     monkeypatch.setattr(method, "train", lambda *_, **__: pytest.fail("training began"))
     y = np.zeros(num_rows) if num_outputs == 1 else np.zeros((num_rows, num_outputs))
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
-        MetaGPRegressor(**SMALL, **options).fit(np.ones((num_rows, 2)), y)
+        MetaGPRegressor(**SMALL, **{"input_kernel": None, **options}).fit(np.ones((num_rows, 2)), y)
 
 
 # --- odd data and odd models ------------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def test_repeated_rows_as_inducing_rows_end_in_finite_answers():
 
 
 def test_mean_field_layers_below_fit():
-    _assert_finite(MetaGPRegressor(**SMALL, mean_field_layers=(0,)), X, Y)
+    _assert_finite(MetaGPRegressor(**SMALL, mean_field_layers=(0,), input_kernel=None), X, Y)
 
 
 def test_full_with_local_layers_below_is_refused():

@@ -118,7 +118,7 @@ def test_local_layers_are_counted_in_the_whole_network():
 
 @pytest.mark.slow
 def test_a_mixed_model_saves_loads_and_goes_on(tmp_path):
-    model = MetaGPRegressor(mean_field_layers=[0], warm_start=True, **SMALL).fit(X, X[:, 0])
+    model = MetaGPRegressor(mean_field_layers=[0], warm_start=True, **SMALL, input_kernel=None).fit(X, X[:, 0])
     model.save(tmp_path / "m.metaprior")
     loaded = metaprior.load(tmp_path / "m.metaprior")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
@@ -127,7 +127,7 @@ def test_a_mixed_model_saves_loads_and_goes_on(tmp_path):
 
 @pytest.mark.slow
 def test_draws_of_a_mixed_model_are_the_same_row_by_row():
-    model = MetaGPRegressor(mean_field_layers=[0], conditional="fitc", **SMALL).fit(X, X[:, 0])
+    model = MetaGPRegressor(mean_field_layers=[0], conditional="fitc", **SMALL, input_kernel=None).fit(X, X[:, 0])
     together = model.predict(X)
     np.testing.assert_allclose([model.predict(row[None])[0] for row in X], together, rtol=1e-5, atol=1e-6)
 
@@ -151,7 +151,7 @@ def test_draws_of_a_mixed_model_are_the_same_row_by_row():
 )
 def test_layers_that_are_not_there_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        MetaGPRegressor(**SMALL, **options).fit(X, X[:, 0])
+        MetaGPRegressor(**SMALL, **{"input_kernel": None, **options}).fit(X, X[:, 0])
 
 
 @pytest.mark.parametrize(("below", "own"), [(None, [0, 1]), ([0], [1])])

@@ -1,5 +1,7 @@
 """The posterior functions of fitted Gaussian processes: their moments and joint draws at given rows."""
 
+from typing import Self
+
 import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -29,6 +31,14 @@ class ExactFunctions(GaussianFunctions):
         mean, variance = (np.stack([np.concatenate([c[i] for c in chunks]) for chunks in parts], 1) for i in (0, 1))
         return mean, variance
 
+    def covariance(self) -> np.ndarray:
+        """Return the covariance over the rows, [outputs, N, N]."""
+        return np.stack([_covariance(gp, self.x, _half(gp, self.x)[1]) for gp in self.gps])
+
+    def at_rows(self, rows: np.ndarray) -> Self:
+        """Return the same GPs at some of the rows."""
+        return type(self)(self.gps, self.x[rows])
+
     def draws(self, num_draws: int, seed: int) -> np.ndarray:
         """Return functions drawn jointly over the rows, [S, N, outputs]."""
         if self.num_rows > MOST_ROWS:
@@ -55,8 +65,12 @@ def _moments(gp: GaussianProcessRegressor, x: np.ndarray) -> tuple[np.ndarray, n
 def _joint_draws(gp: GaussianProcessRegressor, x: np.ndarray, normals: np.ndarray) -> np.ndarray:
     """Return mean + R n, where R R' is the posterior covariance of the rows."""
     cross, half = _half(gp, x)
-    covariance = gp.kernel_(x) - half.T @ half
-    return cross @ gp.alpha_ + normals @ _root(covariance).T
+    return cross @ gp.alpha_ + normals @ _root(_covariance(gp, x, half)).T
+
+
+def _covariance(gp: GaussianProcessRegressor, x: np.ndarray, half: np.ndarray) -> np.ndarray:
+    """Return k(x, x') - half' half."""
+    return gp.kernel_(x) - half.T @ half
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:

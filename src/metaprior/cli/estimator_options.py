@@ -5,13 +5,14 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from metaprior.cli.kernel_text import FORM, kernel_in_words
+from metaprior.cli.options import seed_of
 from metaprior.cli.result import UsageError
 
 if TYPE_CHECKING:
     from metaprior.tables import Schema
 
-#: The default input kernel.
-USUAL_KERNEL = "rbf"
+#: The default input kernel: the bound chooses among some.
+USUAL_KERNEL = "auto"
 ACTIVATIONS = ("tanh", "relu", "logistic", "gelu", "silu", "elu", "softplus", "identity")
 LIKELIHOODS = ("gaussian", "heteroscedastic", "student_t", "poisson")
 #: The longest value of --set, in characters: enough for any parameter, and too little to be nested too deeply.
@@ -35,8 +36,9 @@ def add_estimator(parser: argparse.ArgumentParser) -> None:
         "--input-kernel",
         default=USUAL_KERNEL,
         metavar="KERNEL",
-        help="how the weights vary with the input: rbf (default), periodic, matern12, matern32, matern52, "
-        f"rational_quadratic, linear, constant, or none for the same weights everywhere; {FORM}",
+        help="how the weights vary with the input: auto (default: the bound chooses among some), rbf, periodic, "
+        f"matern12, matern32, matern52, rational_quadratic, linear, constant, or none for the same weights everywhere; "
+        f"{FORM}",
     )
     group.add_argument("--hidden", type=_sizes, metavar="N,N", help="units of the hidden layers; default: 50")
     group.add_argument("--activation", choices=ACTIVATIONS, help="default: tanh")
@@ -48,7 +50,7 @@ def add_estimator(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--learning-rate", type=float, dest="learning_rate_init", metavar="X", help="default: chosen by the fit"
     )
-    group.add_argument("--seed", type=_seed, default=0, dest="random_state", metavar="N", help="default: 0")
+    group.add_argument("--seed", type=seed_of, default=0, dest="random_state", metavar="N", help="default: 0")
     group.add_argument(
         "--set",
         action="append",
@@ -90,12 +92,6 @@ def _sizes(text: str) -> tuple[int, ...]:
         return tuple(int(size) for size in text.split(",") if size.strip())
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"expected whole numbers and commas, such as 50,50; got {text!r}") from error
-
-
-def _seed(text: str) -> int:
-    if not (text.isdecimal() and len(text) <= 10 and int(text) < 2**32):
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {2**32 - 1}; got {text!r}")
-    return int(text)
 
 
 def _setting(text: str) -> tuple[str, Any]:

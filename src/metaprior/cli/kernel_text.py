@@ -1,4 +1,4 @@
-"""Input kernels as text: `rbf`, `periodic(period=7)@date + matern32@temperature`, `none`.
+"""Input kernels as text: `auto`, `rbf`, `periodic(period=7)@date + matern32@temperature`, `none`.
 
 Kernels are joined by + and *, and * binds more tightly. Settings stand in brackets, in the units of the table, and
 training leaves them fixed. After @ come the columns that a kernel depends on, separated by commas.
@@ -24,10 +24,10 @@ MOST_PARTS = 50
 FORM = "NAME, NAME(setting=number), NAME@column or a number, joined by + and *"
 
 
-def kernel_in_words(text: str, schema: "Schema") -> "Kernel | None":
-    """Return the kernel that a text describes, for the features of a table, or None for `none`."""
-    if text.strip().lower() == "none":
-        return None
+def kernel_in_words(text: str, schema: "Schema") -> "Kernel | str | None":
+    """Return the kernel that a text describes, for the features of a table; "auto" as it is, and None for `none`."""
+    if text.strip().lower() in ("none", "auto"):
+        return None if text.strip().lower() == "none" else "auto"
     joined = text.count("+") + text.count("*") + 1
     if joined > MOST_PARTS:
         raise UsageError(f"--input-kernel: expected at most {MOST_PARTS} kernels and numbers; got {joined}")

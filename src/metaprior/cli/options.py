@@ -102,6 +102,18 @@ def add_unseen(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_seed(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add the seed of what is random."""
+    parser.add_argument("--seed", type=seed_of, default=0, dest="random_state", metavar="N", help=f"{what}; default: 0")
+
+
+def seed_of(text: str) -> int:
+    """Return a seed; for argparse."""
+    if not (text.isdecimal() and len(text) <= 10 and int(text) < 2**32):
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to {2**32 - 1}; got {text!r}")
+    return int(text)
+
+
 def add_output(parser: argparse.ArgumentParser, what: str, *, required: bool) -> None:
     """Add the output file."""
     parser.add_argument("--out", metavar="FILE", required=required, help=what)

@@ -140,11 +140,14 @@ def _add_command(group: Any, name: str, command: Command) -> None:
 
 @contextlib.contextmanager
 def _notes(quiet: bool) -> Iterator[None]:
-    """Print warnings as notes on stderr, one per line, or none if quiet."""
+    """Print warnings as notes on stderr, one per line and each once, or none if quiet."""
+    seen: set[str] = set()
 
     def show(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
-        if not quiet:
-            print(f"note: {one_line(str(message))}", file=sys.stderr)
+        note = one_line(str(message))
+        if not quiet and note not in seen:
+            seen.add(note)
+            print(f"note: {note}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

@@ -135,7 +135,7 @@ class WarmStartedModel:
         classes = self.fitted.classes_
         labels = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         seen = classes[labels] == y  # a class that the model has not seen has probability 0
-        nll = -float(np.mean(predictive.log_prob(labels))) if np.all(seen) else np.inf
+        nll = -float(np.mean(predictive.log_prob(y))) if np.all(seen) else np.inf
         return {"accuracy": accuracy(predictive.probabilities, np.where(seen, labels, -1)), "nll": nll}
 
     # --- files --------------------------------------------------------------------------

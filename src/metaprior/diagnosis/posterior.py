@@ -51,13 +51,8 @@ def _training_batch(subject: Subject) -> Batch | None:
         return Batch(rows.x, rows.y, np.ones(len(rows.x)))
     if not subject.is_training:
         return None
-    y = subject.estimator._fitted_targets().standardised(_labels(subject))
+    y = subject.estimator._fitted_targets().standardised(subject.labels)
     return Batch(subject.x_unit, np.asarray(y, np.float64), np.ones(len(subject)))
-
-
-def _labels(subject: Subject) -> np.ndarray:
-    """Return the targets as the estimator was given them."""
-    return subject.estimator.classes_[subject.targets] if subject.is_classification else subject.targets
 
 
 def draws_of(target: Target, num_draws: int, seed: int) -> StandardNormals:

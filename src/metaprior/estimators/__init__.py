@@ -1,6 +1,7 @@
 """scikit-learn estimators; NumPy at the border."""
 
+from metaprior.estimators.components import kernel_components
 from metaprior.estimators.metagp import MetaGPClassifier, MetaGPRegressor
 from metaprior.estimators.together import fit_together
 
-__all__ = ["MetaGPClassifier", "MetaGPRegressor", "fit_together"]
+__all__ = ["MetaGPClassifier", "MetaGPRegressor", "fit_together", "kernel_components"]

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from metaprior.estimators.checks import refuse_lost_digits
+from metaprior.estimators.checks import refuse_lost_digits, row_labels
 from metaprior.estimators.fit import InputScaling, checked, prepare_fit, store_fit
 from metaprior.estimators.method import Method
 from metaprior.estimators.renamed import without_old_names
@@ -85,7 +85,10 @@ class Estimator(BaseEstimator, abc.ABC):
         Predictive
         """
         check_is_fitted(self)
-        return self._method().predictive(self, self._standardised(X), self._fitted_targets())
+        inputs = checked(self, X)
+        predictive = self._method().predictive(self, self._scaling()(inputs), self._fitted_targets())
+        predictive.inputs, predictive.index = inputs, row_labels(X)
+        return predictive
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw functions from the posterior, coherent over the rows of X (without observation noise).
@@ -175,20 +178,32 @@ class Regressor(RegressorMixin, Estimator):
     def _fitted_targets(self) -> RegressionTargets:
         return RegressionTargets(self.y_offset_, self.y_scale_, self._flat, NoiseConfig.of(self))
 
-    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Predict the mean of y, and its standard deviation if asked.
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Predict the mean of y and, if asked, its standard deviation or its joint covariance.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         return_std : bool, default=False
             Whether to return the predictive standard deviation (function and noise) as well.
+        return_cov : bool, default=False
+            Whether to return the joint covariance of y over the rows as well: that of the functions, and the noise on
+            the diagonal, so that the diagonal is the square of the standard deviation. (scikit-learn's
+            GaussianProcessRegressor does the same if its kernel has a WhiteKernel.) The covariance of the functions
+            alone is `predict_distribution(X).covariance()`.
 
         Returns
         -------
-        mean, or (mean, std) : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        mean, (mean, std) or (mean, covariance) : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            A covariance has the shape (n_samples, n_samples), or (n_samples, n_samples, n_targets).
         """
+        if return_std and return_cov:
+            raise RuntimeError("predict: expected at most one of return_std and return_cov; got both.")
         predictive = self.predict_distribution(X)
+        if return_cov:
+            return predictive.mean, predictive.covariance(noise=True)
         return (predictive.mean, predictive.std) if return_std else predictive.mean
 
 

@@ -105,3 +105,8 @@ def expect_auto_or_whole(name: str, value: object) -> None:
 def expect_one_of(name: str, value: object, known: Sequence[str]) -> None:
     """Raise unless the parameter is one of some words."""
     expect(name, value, f"one of {tuple(known)}", isinstance(value, str) and value in known)
+
+
+def row_labels(X: Any) -> Any:
+    """Return the index of a pandas data frame; None for anything else (the `index` of a list is a method)."""
+    return X.index if hasattr(X, "iloc") else None

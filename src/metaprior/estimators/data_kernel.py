@@ -1,15 +1,23 @@
 """A kernel on inputs, from the units of the data to standardised ones."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from metaprior.estimators.period import starting_periods
 from metaprior.kernels import Kernel
 from metaprior.kernels.stationary import Stationary
+from metaprior.periods import starting_periods
 
 #: Where the lengthscale of a network's input kernel starts, in standard deviations of the inputs, where every weight is
 #: drawn. Weights that change slowly with x leave the fast changes to the network; a start that is too long ends there,
 #: with a lower bound and a network that is sure of itself outside the data.
 START_LENGTHSCALE = 0.35
+
+
+class Standardised(NamedTuple):
+    """An input kernel that is already one of what the network's input kernel sees, with its start."""
+
+    kernel: Kernel
 
 
 def input_kernel_for(

@@ -82,7 +82,8 @@ def store_fit(estimator: "Estimator", prepared: PreparedFit, attributes: dict[st
     This is one assignment: whatever interrupts it, the estimator has all of the earlier fit or all of this one.
     """
     fitted = {**prepared.columns, **prepared.scaling.attributes(), **prepared.problem.kind.attributes(), **attributes}
-    others = {name: value for name, value in vars(estimator).items() if name != "feature_names_in_"}
+    last = {"feature_names_in_"} if prepared.problem.last is not None else {"feature_names_in_", "_kernel_search"}
+    others = {name: value for name, value in vars(estimator).items() if name not in last}
     estimator.__dict__ = {**others, **fitted}
 
 

@@ -10,6 +10,7 @@ import optax
 from metaprior.estimators.base import Classifier, Regressor
 from metaprior.estimators.config import NetworkConfig, TrainingConfig
 from metaprior.estimators.documented import documented_like
+from metaprior.estimators.kernel_search import kernel_search_of
 from metaprior.estimators.metagp_config import MetaGPConfig
 from metaprior.estimators.metagp_method import MetaGPMethod
 from metaprior.estimators.renamed import accepts_old_names
@@ -34,9 +35,14 @@ class MetaGPRegressor(Regressor):
         "tanh", "relu", "logistic", "gelu", "silu", "elu", "softplus", "identity", or a JAX function.
     latent_dim : int, default=2
         The size of the latent vector of each unit.
-    input_kernel : Kernel or str, default=None
+    input_kernel : Kernel, str or None, default="auto"
         A kernel on the input that modulates the weights (MetaGP-local). None gives the global MetaGP. A `Periodic`
-        kernel without a period takes its period from the spectrum of the data.
+        kernel without a period takes its period from the spectrum of the data. "auto" trains some candidates for a
+        bounded number of steps and goes on with the one whose ELBO is the highest: none, RBF, Matern 3/2 and linear +
+        RBF, and for one or two columns in which waves stand out also periodic, periodic + RBF and periodic x RBF with
+        the strongest periods. Another one than the RBF has to be more than two nats above it. `kernel_search_` has all
+        of them, `input_kernel_` the one that was taken. A fit that goes on from another keeps its kernel. If every
+        weight is drawn (`output_layer`), the ELBO does not tell such kernels apart, and "auto" is None as in the paper.
     weight_kernel : Kernel, str or pair, default=None
         The kernel on the latent vectors at the two ends of a weight. None is an RBF kernel. A pair gives each end a
         kernel of its own.
@@ -93,11 +99,11 @@ class MetaGPRegressor(Regressor):
         output layer is integrated. "auto" gives them one up to 50 rows (500 for likelihoods other than the Gaussian),
         where point estimates are overconfident.
     max_iter : int, default=3000
-        The largest number of optimizer steps. With an integrated output layer, training ends when the bound no longer
-        rises; if every weight is drawn, it takes all the steps. If the input kernel reaches the output layer, a fit
-        with "exact" or "inducing_rows" has two phases from 200 rows (times targets) on, a coarse one through 96
-        inducing rows and a fine one, and each of them takes at most half of the steps. Without an input kernel, "exact"
-        has two phases beyond 1,024 rows.
+        The largest number of optimizer steps; those of candidates that "auto" does not take are not counted. With an
+        integrated output layer, training ends when the bound no longer rises; if every weight is drawn, it takes all
+        the steps. If the input kernel reaches the output layer, a fit with "exact" or "inducing_rows" has two phases
+        from 200 rows (times targets) on, a coarse one through 96 inducing rows and a fine one, and each of them takes
+        at most half of the steps. Without an input kernel, "exact" has two phases beyond 1,024 rows.
     batch_size : int or "auto", default="auto"
         The number of rows in a step. "auto" is all rows for "exact" and "inducing_rows" (fewer in the coarse phase,
         see `max_iter`); otherwise it is all rows up to 512, and 256 beyond.
@@ -147,6 +153,10 @@ class MetaGPRegressor(Regressor):
         The fitted model.
     input_kernel_ : Kernel or None
         The fitted input kernel, in the units of the data.
+    kernel_search_ : DataFrame
+        The candidates of `input_kernel="auto"`, the highest first: `kernel`, `bound` (the ELBO in nats, the mean of the
+        last steps of the search), `behind` (nats behind the one that was taken), `steps` and `taken`. A dict of columns
+        if pandas is not installed.
     elbo_history_ : ndarray of shape (n_iter_,)
         The ELBO at every step, in nats. Larger is better.
     elbo_terms_ : dict of ndarray
@@ -174,7 +184,7 @@ class MetaGPRegressor(Regressor):
     activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     latent_dim: int = 2
-    input_kernel: Kernel | str | None = None
+    input_kernel: Kernel | str | None = "auto"
     weight_kernel: Kernel | str | tuple[Any, ...] | None = None
     weight_gp: str = "auto"
     local_layers: Sequence[int] | None = None
@@ -212,6 +222,8 @@ class MetaGPRegressor(Regressor):
     def _method(self) -> MetaGPMethod:
         return MetaGPMethod(MetaGPConfig.of(self), NetworkConfig.of(self), TrainingConfig.of(self), self.likelihood)
 
+    kernel_search_ = property(kernel_search_of)
+
 
 @accepts_old_names
 @documented_like(MetaGPRegressor)
@@ -226,7 +238,7 @@ class MetaGPClassifier(Classifier):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    model_, input_kernel_, elbo_history_, elbo_terms_, n_iter_ :
+    model_, input_kernel_, kernel_search_, elbo_history_, elbo_terms_, n_iter_ :
         As for `MetaGPRegressor`.
 
     Examples
@@ -242,7 +254,7 @@ class MetaGPClassifier(Classifier):
     activation: str | Callable[..., Any] = "tanh"
     _: KW_ONLY
     latent_dim: int = 2
-    input_kernel: Kernel | str | None = None
+    input_kernel: Kernel | str | None = "auto"
     weight_kernel: Kernel | str | tuple[Any, ...] | None = None
     weight_gp: str = "auto"
     local_layers: Sequence[int] | None = None
@@ -276,3 +288,5 @@ class MetaGPClassifier(Classifier):
 
     def _method(self) -> MetaGPMethod:
         return MetaGPMethod(MetaGPConfig.of(self), NetworkConfig.of(self), TrainingConfig.of(self), None)
+
+    kernel_search_ = property(kernel_search_of)

@@ -1,13 +1,15 @@
 """The parameters of a MetaGP: which layers have which prior, how they are drawn or integrated, and how often."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from metaprior.estimators.checks import expect, expect_auto_or_whole, expect_one_of, expect_whole, is_whole
 from metaprior.estimators.config import Config, is_auto
+from metaprior.estimators.data_kernel import Standardised
 from metaprior.estimators.regime import REGIMES
 from metaprior.inputs import Projection
 from metaprior.kernels import Kernel
@@ -21,7 +23,7 @@ class MetaGPConfig(Config):
     latent_dim: int
     n_inducing: int | str
     weight_kernel: Kernel | str | tuple[Any, ...] | None
-    input_kernel: Kernel | str | None
+    input_kernel: Kernel | Standardised | str | None
     weight_gp: str
     conditional: str | Conditional
     input_projection: int | Projection | None
@@ -36,6 +38,15 @@ class MetaGPConfig(Config):
     n_weight_draws: int
     n_predict_draws: int
     n_restarts: int
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the bound chooses the input kernel."""
+        return is_auto(self.input_kernel)
+
+    def with_kernel(self, kernel: Kernel | Standardised | None) -> Self:
+        """Return the same parameters with another input kernel."""
+        return dataclasses.replace(self, input_kernel=kernel)
 
     def is_integrated(self, num_layers: int) -> bool:
         """Return whether the output layer is integrated, or every weight drawn as in the paper."""

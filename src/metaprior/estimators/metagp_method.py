@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from metaprior.estimators.candidates import candidates_for
 from metaprior.estimators.config import NetworkConfig, TrainingConfig, is_auto
+from metaprior.estimators.data_kernel import Standardised
+from metaprior.estimators.kernel_search import Search, check_table, search, search_phase, with_candidate
 from metaprior.estimators.many import train_together
 from metaprior.estimators.metagp_config import MetaGPConfig
 from metaprior.estimators.metagp_prior import initial_weights, warn_of_far_codes
-from metaprior.estimators.method import Problem, TrainedMethod
+from metaprior.estimators.method import Problem, Start, TrainedMethod
 from metaprior.estimators.phases import (
     COARSE_BATCH,
     COARSE_FROM,
@@ -19,10 +22,13 @@ from metaprior.estimators.phases import (
     exact_phase,
     fine_phase,
 )
-from metaprior.estimators.regime import ROWS_JITTER, chosen_regime, initial_output
-from metaprior.hypers import HyperPosterior
+from metaprior.estimators.regime import EXACT_MOST, ROWS_JITTER, chosen_regime, initial_output
+from metaprior.estimators.targets import Targets
+from metaprior.hypers import HyperPosterior, HyperPosteriorOfChosen
 from metaprior.inference import ALL_AT_ONCE, Batch, Data, Fit, Recipe, Settling, StepConfig
 from metaprior.io.checkpoints import CheckpointConfig
+from metaprior.kernels import Kernel
+from metaprior.kernels.chosen_sum import ChosenSum
 from metaprior.likelihoods.gaussian import NOISE_HOLD
 from metaprior.model import Model, release_times
 from metaprior.networks import Dense
@@ -55,13 +61,24 @@ class MetaGPMethod(TrainedMethod):
     """A network whose weight prior is a GP; `likelihood` is that of a regressor, None for classes."""
 
     def __init__(
-        self, config: MetaGPConfig, network: NetworkConfig, training: TrainingConfig, likelihood: str | None
+        self,
+        config: MetaGPConfig,
+        network: NetworkConfig,
+        training: TrainingConfig,
+        likelihood: str | None,
+        spent: int = 0,
     ) -> None:
-        """Keep the parameters."""
+        """Keep the parameters; `spent` steps of `max_iter` have been made."""
         network.check()
-        self.config, self.likelihood = config, likelihood
+        self.likelihood, self.spent = likelihood, spent
         self.is_integrated = config.is_integrated(network.num_layers)
+        # the bound that draws every weight does not tell a kernel that explains the data from one that does not
+        self.config = config if self.is_integrated or not config.is_automatic else config.with_kernel(None)
         super().__init__(network, training, dtype=self._float_type(training.dtype))
+
+    def with_kernel(self, kernel: Kernel | Standardised | None, spent: int = 0) -> "MetaGPMethod":
+        """Return the same method with another input kernel."""
+        return MetaGPMethod(self.config.with_kernel(kernel), self.network, self.training, self.likelihood, spent)
 
     def _float_type(self, asked: str) -> str:
         if asked != "auto":
@@ -152,11 +169,74 @@ class MetaGPMethod(TrainedMethod):
             return super().fit(problem, seed, checkpoint)
         if checkpoint is not None:
             raise ValueError("checkpoint: expected n_restarts=0; several runs side by side are not kept.")
+        decided = self._decided(problem)
+        if decided is not self:
+            return decided.fit(problem, seed)
+        if self.config.is_automatic:
+            found = self._search(problem, seed, None)
+            start = Standardised(found.taken.candidate.start)
+            fitted = self.with_kernel(None if found.taken.candidate.is_global else start).fit(problem, seed)
+            return {**fitted, "_kernel_search": found.table()}
         starts = [problem._replace(start=start) for start in range(1 + int(self.config.n_restarts))]
         jobs = [self.job(own, seed + own.start) for own in starts]
         fits = train_together(self, jobs, starts)
         best = int(np.argmax([np.mean(fit.history["elbo"][-len(fit.history["elbo"]) // 10 :]) for fit in fits]))
         return self.attributes(fits[best], problem, jobs[best].seed)
+
+    def start(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None = None) -> Start:
+        """Return where a fit begins: with "auto", where the candidate that the bound prefers has come to."""
+        decided = self._decided(problem)
+        if not decided.config.is_automatic:
+            return Start(decided, decided.job(problem, seed))
+        found = self._search(problem, seed, checkpoint)
+        told = {"_kernel_search": found.table()}
+        candidate, fit = found.taken.candidate, found.taken.fit
+        if candidate.is_global:
+            method = self.with_kernel(None)
+            return Start(method, method.job(problem, seed), found=told, kind=str(candidate.kind))
+        method = self.with_kernel(Standardised(candidate.start), fit.num_steps)
+        job = method.job(problem, seed)
+        # the first phase goes on with what the search has trained
+        phases = [job.phases[0]._replace(ready=lambda models, _: list(models)), *job.phases[1:]]
+        job = job._replace(model=with_candidate(fit.model, candidate), phases=phases)
+        return Start(method, job, [fit], told, str(candidate.kind))
+
+    def _decided(self, problem: Problem) -> "MetaGPMethod":
+        """Return the method with its kernel where "auto" has nothing to choose.
+
+        A fit that goes on keeps the kernel of the last. Of more rows than the exact regime can factor for a local
+        layer, a user who asks for that regime means the global model.
+        """
+        if not self.config.is_automatic:
+            return self
+        if problem.last is not None:
+            kernel = metagp_of(problem.last.weights).input_kernel
+            return self.with_kernel(None if kernel is None else Standardised(kernel))
+        is_global = self.config.output_layer == "exact" and self._exact_size(problem) > EXACT_MOST
+        return self.with_kernel(None) if is_global else self
+
+    def _search(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None) -> Search:
+        """Train the candidates for the input kernel, and take one."""
+        candidates = candidates_for(problem, self.config.projection())
+        joint = self.with_kernel(Standardised(candidates[0].joint))
+        base, step = joint.job(problem, seed), joint.step_config(problem)
+        phase, own_step = search_phase(base.phases[0]), base.phases[0].step_config(step, problem.num_rows)
+
+        def start(kernel: ChosenSum) -> Model:
+            model = self.with_kernel(Standardised(kernel)).initial_model(problem, seed)
+            (ready,) = phase.ready([model], [base.data])
+            if ready.hypers is None:
+                return ready
+            return dataclasses.replace(ready, hypers=HyperPosteriorOfChosen.of(ready.hypers, ready))
+
+        def train_for(model: Model, num_steps: int, name: str) -> Fit:
+            recipe = phase.recipe._replace(num_steps=num_steps)
+            job = base._replace(model=model, stop_when=None)
+            with self.computing():
+                own = checkpoint and checkpoint.inside(name)
+                return self._train_phase(phase._replace(recipe=recipe), job, own_step, own)
+
+        return search(candidates, start, train_for, int(self.training.max_iter))
 
     def attributes(self, fit: Fit, problem: Problem, seed: int) -> dict[str, Any]:
         """Return what the estimator keeps, the fitted input kernel in the units of the data among it."""
@@ -197,6 +277,7 @@ class MetaGPMethod(TrainedMethod):
     def recipe(self, problem: Problem) -> Recipe:
         """Return how training goes: in the paper's order where every weight is drawn, all at once else."""
         recipe = super().recipe(problem)
+        recipe = recipe._replace(num_steps=max(1, int(self.training.max_iter) - self.spent))
         return recipe._replace(**ALL_AT_ONCE) if self.is_integrated else recipe
 
     def settling(self, problem: Problem) -> Settling | None:
@@ -236,6 +317,13 @@ class MetaGPMethod(TrainedMethod):
             return fit
         output = fit.model.output.with_rows(Batch(data.x, data.y, data.weight))
         return fit._replace(model=dataclasses.replace(fit.model, output=output))
+
+    def check_fitted(self, fitted: Any, num_features: int, targets: Targets) -> None:
+        """Raise an error unless a restored estimator can predict, and tells of its kernel what a fit does."""
+        super().check_fitted(fitted, num_features, targets)
+        columns = vars(fitted).get("_kernel_search")
+        if columns is not None:
+            check_table(columns)
 
     # --- prediction ------------------------------------------------------------------
 

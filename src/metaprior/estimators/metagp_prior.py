@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from metaprior import kernels
-from metaprior.estimators.data_kernel import START_LENGTHSCALE, input_kernel_for
+from metaprior.estimators.data_kernel import START_LENGTHSCALE, Standardised, input_kernel_for
 from metaprior.estimators.metagp_config import MetaGPConfig
 from metaprior.estimators.method import Problem
 from metaprior.inputs import Projection
@@ -83,10 +83,12 @@ def _weight_kernels(asked: Kernel | str | tuple[Any, ...] | None, *, classes: bo
 
 
 def _input_kernel(
-    asked: Kernel | str | None, problem: Problem, projection: Projection | None, *, integrated: bool
+    asked: Kernel | Standardised | str | None, problem: Problem, projection: Projection | None, *, integrated: bool
 ) -> Kernel | None:
     if asked is None:
         return None
+    if isinstance(asked, Standardised):
+        return asked.kernel
     kernel = kernels.named(asked, "input_kernel")
     if projection is not None:
         if kernel.unknown_periods():

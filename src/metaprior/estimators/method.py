@@ -5,7 +5,7 @@ and keeps what the method's `fit` returns. A method holds no state of a fit.
 """
 
 import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
@@ -179,6 +179,22 @@ class Job(NamedTuple):
     seed: int
 
 
+class Start(NamedTuple):
+    """Where a fit begins: the method and the job to go on with, what was trained before, and what that has found."""
+
+    method: "TrainedMethod"
+    job: Job
+    before: Sequence[Fit] = ()
+    found: Mapping[str, Any] = {}
+    #: What tells fits of one method apart that cannot go on side by side.
+    kind: str = ""
+
+    def attributes(self, fit: Fit, problem: Problem, seed: int) -> dict[str, Any]:
+        """Return what the estimator keeps once the job has ended."""
+        whole = joined_fits([*self.before, fit])._replace(converged=fit.converged)
+        return {**self.method.attributes(whole, problem, seed), **self.found}
+
+
 class TrainedMethod(NetworkMethod):
     """A method that trains a network by its ELBO."""
 
@@ -198,7 +214,12 @@ class TrainedMethod(NetworkMethod):
 
     def fit(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None = None) -> dict[str, Any]:
         """Train a new model, or go on with the last."""
-        return self.attributes(self.train(self.job(problem, seed), problem, checkpoint), problem, seed)
+        start = self.start(problem, seed, checkpoint)
+        return start.attributes(start.method.train(start.job, problem, checkpoint), problem, seed)
+
+    def start(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None = None) -> Start:
+        """Return where a fit begins."""
+        return Start(self, self.job(problem, seed))
 
     def attributes(self, fit: Fit, problem: Problem, seed: int) -> dict[str, Any]:
         """Return the result as NumPy arrays: it pickles, and nothing of it lives on a device."""

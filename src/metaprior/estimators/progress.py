@@ -25,6 +25,18 @@ def progress_bar(verbose: bool | int) -> Iterator[Callable[[Progress], None] | N
         yield listen
 
 
+@contextmanager
+def counting_bar(verbose: bool | int, total: int) -> Iterator[Callable[[str], None]]:
+    """Yield a function that is called with the name of each finished part, and draws a bar if `verbose`."""
+    if not verbose:
+        yield lambda part: None
+        return
+    with new_bar() as bar:
+        task = bar.add_task("begun", total=total)
+        yield lambda part: bar.update(task, advance=1, description=part)
+        bar.update(task, description="done")
+
+
 def new_bar() -> "Bar":
     """Return an empty bar on stderr: how many of how many, how long, and a description."""
     from rich.console import Console

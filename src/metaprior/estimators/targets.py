@@ -234,7 +234,7 @@ class ClassTargets:
 
     def predictive(self, draws: FunctionDraws) -> Predictive:
         """Return the class probabilities."""
-        return predictive_of(draws, np.zeros(1), np.ones(1), flat=True)
+        return predictive_of(draws, np.zeros(1), np.ones(1), flat=True, classes=self.classes)
 
     def attributes(self) -> dict[str, Any]:
         """Return the classes."""

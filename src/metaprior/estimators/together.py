@@ -6,7 +6,8 @@ from typing import Any
 from metaprior.estimators.base import Estimator
 from metaprior.estimators.fit import PreparedFit, prepare_fit, store_fit
 from metaprior.estimators.many import train_together
-from metaprior.estimators.method import TrainedMethod
+from metaprior.estimators.method import Start, TrainedMethod
+from metaprior.inference import Fit
 from metaprior.user_warnings import one_fit
 
 
@@ -28,13 +29,21 @@ def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, Any]]) -> 
     for estimator in estimators:
         _check_alike(estimators[0], estimator)
     prepared = [prepare_fit(estimator, *pair) for estimator, pair in zip(estimators, data, strict=True)]
-    methods = [_trained(own) for own in prepared]
-    jobs = [method.job(own.problem, own.seed) for method, own in zip(methods, prepared, strict=True)]
-    fits = train_together(methods[0], jobs, [own.problem for own in prepared])
-    whole = zip(methods, fits, prepared, strict=True)
-    attributes = [method.attributes(fit, own.problem, own.seed) for method, fit, own in whole]
-    for estimator, own, fitted in zip(estimators, prepared, attributes, strict=True):
-        store_fit(estimator, own, fitted)
+    starts = [_trained(own).start(own.problem, own.seed) for own in prepared]
+    fits = dict[int, Fit]()
+    for places in _alike(starts):
+        jobs, problems = [starts[place].job for place in places], [prepared[place].problem for place in places]
+        fits |= zip(places, train_together(starts[places[0]].method, jobs, problems), strict=True)
+    for place, (estimator, own, start) in enumerate(zip(estimators, prepared, starts, strict=True)):
+        store_fit(estimator, own, start.attributes(fits[place], own.problem, own.seed))
+
+
+def _alike(starts: Sequence[Start]) -> list[list[int]]:
+    """Return the places of fits that go on with the same kind of input kernel, which `input_kernel="auto"` chose."""
+    groups: dict[str, list[int]] = {}
+    for place, start in enumerate(starts):
+        groups.setdefault(start.kind, []).append(place)
+    return list(groups.values())
 
 
 def _trained(prepared: PreparedFit) -> TrainedMethod:

@@ -1,4 +1,10 @@
-"""Kernels over unit latents and over inputs: they express prior knowledge about the function."""
+"""Kernels over unit latents and over inputs: they express prior knowledge about the function.
+
+`search` finds one for given data; SciPy is imported when it is first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from metaprior.kernels.base import Kernel
 from metaprior.kernels.compose import ActiveDims, Custom, Product, Scaled, Sum
@@ -12,11 +18,15 @@ from metaprior.kernels.rational_quadratic import RationalQuadratic
 from metaprior.kernels.rbf import RBF
 from metaprior.kernels.stationary import Stationary
 
+if TYPE_CHECKING:
+    from metaprior.kernels.composition import FoundKernel, search
+
 __all__ = [
     "RBF",
     "ActiveDims",
     "Constant",
     "Custom",
+    "FoundKernel",
     "Hyper",
     "HyperKernel",
     "Kernel",
@@ -32,6 +42,7 @@ __all__ = [
     "Sum",
     "hyper",
     "named",
+    "search",
 ]
 
 _NAMES = {
@@ -56,3 +67,9 @@ def named(kernel: object, parameter: str) -> Kernel:
         f"{parameter}: expected a kernel such as metaprior.kernels.RBF() or one of the names {sorted(_NAMES)}; "
         f"got {kernel!r}."
     )
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("FoundKernel", "search"):
+        return getattr(importlib.import_module("metaprior.kernels.composition"), name)
+    raise AttributeError(f"module 'metaprior.kernels' has no attribute {name!r}; it has {__all__}.")

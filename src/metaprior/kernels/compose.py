@@ -178,6 +178,18 @@ class Custom(Kernel):
         raise AssertionError("unreachable")
 
 
+def additive_parts(kernel: Kernel) -> list[Kernel]:
+    """Return kernels that add up to this one: sums are taken apart, and what multiplies them is multiplied out."""
+    if isinstance(kernel, Sum):
+        return [*additive_parts(kernel.left), *additive_parts(kernel.right)]
+    if isinstance(kernel, Product):
+        return [Product(a, b) for a in additive_parts(kernel.left) for b in additive_parts(kernel.right)]
+    if isinstance(kernel, Scaled | ActiveDims):
+        parts = additive_parts(kernel.inner)
+        return [kernel] if len(parts) == 1 else [kernel._replaced({"inner": part}) for part in parts]
+    return [kernel]
+
+
 def _in_brackets(kernel: Kernel, *kinds: type[Kernel]) -> str:
     """Return how a kernel is shown inside another: in brackets if it is one of these kinds."""
     return f"({kernel!r})" if isinstance(kernel, kinds) else repr(kernel)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from metaprior.estimators.checks import expect
+from metaprior.estimators.config import is_auto
 from metaprior.estimators.metagp_config import layers_named
 from metaprior.estimators.metagp_method import MetaGPMethod
 from metaprior.estimators.regime import REGIMES
@@ -11,6 +12,8 @@ from metaprior.estimators.regime import REGIMES
 def check_parameters(parameters: dict[str, Any], method: MetaGPMethod, single: str) -> None:
     """Raise an error if a parameter is wrong; `method` is that of one task, `single` the name of its estimator."""
     method.check()
+    what = "a kernel, its name or None with several tasks ('auto' chooses for one table: fit one task alone)"
+    expect("input_kernel", parameters["input_kernel"], what, not is_auto(parameters["input_kernel"]))
     warm, restarts = parameters["warm_start"], parameters["n_restarts"]
     expect("warm_start", warm, "False with several tasks (use `adapt` to add a task)", not warm)
     expect("n_restarts", restarts, "0 with several tasks", int(restarts) == 0)

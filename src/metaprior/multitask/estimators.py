@@ -39,6 +39,9 @@ class MultiTaskRegressor(RegressorMixin, MultiTask):
     adapt_iter : int, default=300
         The maximal number of optimizer steps in `adapt`, which learn only hyper-parameters (and pseudo-observations) of
         the new task. With 0, adapting is a linear solve, with hyper-parameters at the mean of the fitted tasks.
+    input_kernel : Kernel, str or None, default=None
+        The input kernel of every task, each with hyper-parameters of its own. None gives the global model. "auto" is
+        not offered: fit one `MetaGPRegressor` to a typical task, and give the kernel that it takes.
     max_iter : int, default=3000
         The maximal number of optimizer steps in `fit`; training ends earlier if the bound no longer rises.
     output_layer : {"auto", "exact", "inducing_rows", "pseudo_observations"}, default="auto"
@@ -116,21 +119,24 @@ class MultiTaskRegressor(RegressorMixin, MultiTask):
     random_state: int | np.random.RandomState | None = None
     verbose: bool | int = False
 
-    def predict(self, X: Any, *, task: Name, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Predict the mean of y for a task and, with `return_std`, its standard deviation (function and noise).
+    def predict(
+        self, X: Any, *, task: Name, return_std: bool = False, return_cov: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Predict the mean of y for a task and, if asked, its standard deviation or joint covariance, noise and all.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         task : str or int
             A name of `estimators_`.
-        return_std : bool, default=False
+        return_std, return_cov : bool, default=False
+            As for `MetaGPRegressor.predict`.
 
         Returns
         -------
-        mean, or (mean, std) : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        mean, (mean, std) or (mean, covariance) : ndarray of shape (n_samples,) or (n_samples, n_targets)
         """
-        return self.estimator(task).predict(X, return_std=return_std)
+        return self.estimator(task).predict(X, return_std=return_std, return_cov=return_cov)
 
     def score(self, X: Any, y: Any, *, task: Name) -> float:
         """Return R^2 of a task."""

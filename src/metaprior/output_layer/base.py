@@ -64,9 +64,21 @@ class ConditionedGP(eqx.Module):
         """Return the mean and the covariance of the outputs at each row."""
         return self.moments_of(self.gp.rows(x))
 
-    @abc.abstractmethod
     def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
         """Return the same for rows that have already been mapped up to the output layer."""
+        return self.moments_of_part(self.gp.prior, rows)
+
+    @abc.abstractmethod
+    def moments_of_part(self, part: OutputPrior, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
+        """Return the moments of one of the prior's `additive_parts`, given what is known of their sum."""
+
+    def covariance_of(self, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
+        """Return the covariance of the outputs at two sets of rows, ordered by output."""
+        return self.covariance_of_part(self.gp.prior, a, b)
+
+    @abc.abstractmethod
+    def covariance_of_part(self, part: OutputPrior, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
+        """Return the same for one of the prior's `additive_parts`."""
 
     @abc.abstractmethod
     def num_normals(self) -> int:
@@ -131,12 +143,16 @@ class JointRows(ConditionedRows):
     alpha: Float[Array, "K R"]
     explained: Float[Array, "J KR"]
 
-    def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
+    def moments_of_part(self, part: OutputPrior, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
         """Return the mean and the covariance of the outputs at each row. Cost B K (K R) J."""
-        prior = self.gp.prior
-        cross = prior.covariance(self.at, rows)
-        mean = prior.mean(rows) + (self.alpha.ravel() @ cross).reshape(prior.num_outputs, -1)
-        return mean.T, prior.own_covariance(rows) - _squares(self.explained @ cross, prior.num_outputs)
+        cross = self.gp.prior.covariance_with(part, self.at, rows)
+        mean = part.mean(rows) + (self.alpha.ravel() @ cross).reshape(part.num_outputs, -1)
+        return mean.T, part.own_covariance(rows) - _squares(self.explained @ cross, part.num_outputs)
+
+    def covariance_of_part(self, part: OutputPrior, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
+        """Return K(a, b) - k(a)' E' E k(b). Cost K (A + B) (K R) J + K^2 A B J."""
+        on_a, on_b = (self.explained @ self.gp.prior.covariance_with(part, self.at, rows) for rows in (a, b))
+        return part.covariance(a, b) - on_a.T @ on_b
 
 
 class ObservedRows(JointRows):

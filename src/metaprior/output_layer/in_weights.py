@@ -19,7 +19,7 @@ from metaprior.numerics import jittered_cholesky, jittered_inverse_root, product
 from metaprior.output_layer.base import Batch, ConditionedGP, FunctionGP
 from metaprior.output_layer.blocks import sum_over_blocks
 from metaprior.types import Leaf
-from metaprior.weight_gp import OutputRows
+from metaprior.weight_gp import OutputPrior, OutputRows
 
 
 class RowSums(eqx.Module):
@@ -93,10 +93,22 @@ class ConditionedWeights(ConditionedGP):
         shape = (gp.prior.num_outputs, -1)
         return cls(gp, weights.mean.reshape(shape), weights.root.reshape(*shape, len(weights.root)))
 
-    def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
-        """Return every row's mean and the covariance of its outputs, a sum of squares. Cost B K^2 I^2."""
-        spread = jnp.einsum("bi,kij->kbj", rows.phi, self.root)
+    def moments_of_part(self, part: OutputPrior, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
+        """Return every row's mean and the covariance of its outputs, a sum of squares. Cost B K^2 I^2.
+
+        Without an input kernel there is one additive part: the whole.
+        """
+        spread = self._spread(rows)
         return rows.phi @ self.mean.T, jnp.einsum("kbj,lbj->bkl", spread, spread)
+
+    def covariance_of_part(self, part: OutputPrior, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
+        """Return phi R R' phi'. Cost K^2 I (A + B) I + K^2 A B (K I)."""
+        on_a, on_b = self._spread(a), self._spread(b)
+        return on_a.reshape(-1, on_a.shape[2]) @ on_b.reshape(-1, on_b.shape[2]).T
+
+    def _spread(self, rows: OutputRows) -> Float[Array, "K B KI"]:
+        """Return a root of the covariance of the outputs at rows: phi times the root of the weights' covariance."""
+        return jnp.einsum("bi,kij->kbj", rows.phi, self.root)
 
     def num_normals(self) -> int:
         """Return the number of weights."""

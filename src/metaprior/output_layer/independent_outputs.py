@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from metaprior.numerics import eigenvectors, jittered_inverse_root
 from metaprior.output_layer.base import ConditionedRows, FunctionGP, kl_of_observing
-from metaprior.weight_gp import OutputRows
+from metaprior.weight_gp import OutputPrior, OutputRows
 
 
 class ObservedInBasis(ConditionedRows):
@@ -46,15 +46,27 @@ class ObservedInBasis(ConditionedRows):
         alpha = jnp.einsum("ksr,kst,kt->kr", explained, explained, turned)
         return cls(gp, at, values, vectors, alpha, explained, turned, noise)
 
-    def moments_of(self, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
+    def moments_of_part(self, part: OutputPrior, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
         """Return the mean and the covariance of the outputs at each row. Cost B K R^2 + B K^3."""
-        signal, white = self.gp.prior.parts(self.at, rows)
-        own_signal, own_white = self.gp.prior.own_parts(rows)
+        signal, white = part.parts(self.at, rows)
+        own_signal, own_white = part.own_parts(rows)
         cross = self.values[:, None, None] * signal + white
         left = self.values[:, None] * own_signal + own_white - jnp.sum((self.explained @ cross) ** 2, axis=1)
         mean = jnp.einsum("kr,krb->bk", self.alpha, cross)
         covariance = jnp.einsum("ok,kb,pk->bop", self.vectors, jnp.maximum(left, 0), self.vectors)
         return mean @ self.vectors.T, covariance
+
+    def covariance_of_part(self, part: OutputPrior, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
+        """Return the covariance of the independent functions, mapped back. Cost K (A + B) R^2 + K A B (R + K^2)."""
+
+        def of(left: OutputRows, right: OutputRows) -> Float[Array, "K L R"]:
+            signal, white = part.parts(left, right)
+            return self.values[:, None, None] * signal + white
+
+        on_a, on_b = (self.explained @ of(self.at, rows) for rows in (a, b))
+        own = of(a, b) - jnp.einsum("kra,krb->kab", on_a, on_b)
+        total = jnp.einsum("ok,kab,pk->oapb", self.vectors, own, self.vectors)
+        return total.reshape(part.num_outputs * a.phi.shape[0], -1)
 
     def update(self, prior_values: Float[Array, "K R"], normals: Float[Array, "K R"]) -> Float[Array, "K R"]:
         """Return (K + noise^2)^-1 (observed - f - noise normals), computed in the eigenbasis and mapped back."""

@@ -1,7 +1,7 @@
 """Chunks of rows: kept where there is room for them, and reduced by several threads."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any, Generic, TypeVar
@@ -21,9 +21,13 @@ class Chunks(Generic[Chunk]):
     `make` begins a pass.
     """
 
-    def __init__(self, make: Callable[[], Iterable[Chunk]]) -> None:
-        self._make = make
-        self._kept: list[Chunk] | None = None
+    def __init__(self, make: Callable[[], Iterable[Chunk]], kept: list[Chunk] | None = None) -> None:
+        self._make, self._kept = make, kept
+
+    @property
+    def kept(self) -> list[Chunk] | None:
+        """What a pass has found, if there was one and it is kept."""
+        return self._kept
 
     def __iter__(self) -> Iterator[Chunk]:
         """Begin a pass."""
@@ -40,6 +44,15 @@ class Chunks(Generic[Chunk]):
                 found = None
             yield chunk
         self._kept = found
+
+
+def rows_of(kept: Sequence[tuple[Any, ...]], arrays: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """Return some of the rows, [S, rows, ...], of arrays that belong to chunks, the slices of which come first."""
+    found = np.empty((arrays[0].shape[0], len(rows), *arrays[0].shape[2:]))
+    for (place, *_), array in zip(kept, arrays, strict=True):
+        is_here = (rows >= place.start) & (rows < place.stop)
+        found[:, is_here] = array[:, rows[is_here] - place.start]
+    return found
 
 
 def in_threads(function: Callable[[Chunk], Answer], chunks: Iterable[Chunk]) -> list[Answer]:

@@ -6,10 +6,11 @@ number of rows. Everything runs in float64.
 """
 
 import abc
+import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, TypeVar, final
 
 import jax
 import jax.numpy as jnp
@@ -44,6 +45,17 @@ class GaussianChunk(NamedTuple):
     def variance(self) -> np.ndarray:
         """The variance of every output, [S, rows, K]."""
         return np.maximum(np.diagonal(self.covariance, axis1=2, axis2=3), 0)
+
+
+D = TypeVar("D", bound="FunctionDraws")
+
+
+class JointGaussian(NamedTuple):
+    """Functions that are jointly Gaussian over all rows, and the standard deviation of their observation noise."""
+
+    mean: np.ndarray  # [N, K]
+    covariance: np.ndarray  # [K, N, K, N]
+    noise: np.ndarray  # [K]
 
 
 class FunctionDraws(abc.ABC):
@@ -84,6 +96,19 @@ class FunctionDraws(abc.ABC):
     @abc.abstractmethod
     def gaussians(self) -> Iterator[GaussianChunk]:
         """Yield the components of the mixture, one chunk of rows at a time; only where `has_gaussians`."""
+
+    def joint_gaussians(self) -> Iterator[JointGaussian]:
+        """Yield the components of the mixture one by one, each over all rows; only where `has_gaussians`."""
+        raise NotImplementedError("joint_gaussians: expected functions with moments in closed form; got drawn ones.")
+
+    def at_rows(self: D, rows: np.ndarray) -> D:
+        """Return the same functions at some of the rows."""
+        part = copy.copy(self)
+        part._keep_rows(rows)
+        return part
+
+    def _keep_rows(self, rows: np.ndarray) -> None:
+        self.x = self.x[rows]
 
     def padded_chunks(self, *, many: int = CHUNK_ROWS, few: int = CHUNK_ROWS) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield rows and their inputs: chunks of `many` rows, then of `few`, the last padded to its size."""
@@ -200,6 +225,15 @@ class JoinedDraws(FunctionDraws):
         """Yield rows and the draws of all models."""
         for together in zip(*[part.chunks() for part in self.parts], strict=True):
             yield together[0][0], np.concatenate([f for _, f in together])
+
+    def joint_gaussians(self) -> Iterator[JointGaussian]:
+        """Yield the components of one model after those of the other."""
+        for part in self.parts:
+            yield from part.joint_gaussians()
+
+    def _keep_rows(self, rows: np.ndarray) -> None:
+        self.parts = [part.at_rows(rows) for part in self.parts]
+        self.x = self.x[rows]
 
     def num_outputs(self) -> int:
         """Return how many outputs the models have, which must be the same for all."""

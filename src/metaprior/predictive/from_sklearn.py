@@ -10,11 +10,12 @@ from collections.abc import Callable
 from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
-from scipy.special import entr, ndtr
+from scipy.special import entr, ndtr, ndtri
 from sklearn.base import is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 
+from metaprior.predictive.classes import class_numbers
 from metaprior.predictive.protocol import PredictiveDistribution
 
 #: Estimators that fit the estimator they hold more than once, to keep the best.
@@ -33,7 +34,10 @@ class PredictsDistribution(Protocol):
 
 @final
 class GaussianMarginals:
-    """Independent Gaussians, of which the means and the standard deviations are known, [N] or [N, outputs]."""
+    """Independent Gaussians, of which the means and the standard deviations are known, [N] or [N, outputs].
+
+    A standard deviation of NaN is an unknown one: densities, levels and scores that depend on it are NaN, too.
+    """
 
     is_classification = False
 
@@ -52,6 +56,11 @@ class GaussianMarginals:
         raise AttributeError("probabilities: this is a regression; use mean and std.")
 
     @property
+    def classes(self) -> np.ndarray:
+        """Refuse: these are no classes."""
+        raise AttributeError("classes: this is a regression; it has none.")
+
+    @property
     def entropy(self) -> np.ndarray:
         """H[y | x] = log(2 pi e std^2) / 2, summed over outputs."""
         return self._over_outputs(0.5 * np.log(2 * np.pi * np.e) + np.log(self.std))
@@ -64,6 +73,11 @@ class GaussianMarginals:
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """Return Phi(z)."""
         return ndtr(self._scores(y))
+
+    def quantile(self, q: float | np.ndarray) -> np.ndarray:
+        """Return mean + std Phi^-1(q); several levels come first: [levels, N, ...]."""
+        levels = np.asarray(q, np.float64)
+        return self.mean + self.std * ndtri(levels.reshape(levels.shape + (1,) * self.mean.ndim))
 
     def crps(self, y: np.ndarray) -> np.ndarray:
         """Return (y - mean) (2 Phi(z) - 1) + std (2 phi(z) - 1 / sqrt(pi))."""
@@ -82,12 +96,13 @@ class GaussianMarginals:
 
 @final
 class ClassProbabilities:
-    """Class probabilities, [N, C]."""
+    """Class probabilities, [N, C], and the labels of the classes; None: 0, 1, ..."""
 
     is_classification = True
 
-    def __init__(self, probabilities: np.ndarray) -> None:
+    def __init__(self, probabilities: np.ndarray, classes: np.ndarray | None = None) -> None:
         self.probabilities = self.mean = np.asarray(probabilities, np.float64)
+        self.classes = np.arange(self.probabilities.shape[1]) if classes is None else np.asarray(classes)
 
     @property
     def variance(self) -> np.ndarray:
@@ -100,9 +115,10 @@ class ClassProbabilities:
         return np.sum(entr(self.probabilities), axis=1)
 
     def log_prob(self, y: np.ndarray) -> np.ndarray:
-        """Return the log of the class's probability."""
+        """Return the log of the probability of every label."""
+        numbers = class_numbers(self.classes, y, "log_prob")
         with np.errstate(divide="ignore"):
-            return np.log(self.probabilities[np.arange(len(y)), np.asarray(y, int)])
+            return np.log(self.probabilities[np.arange(len(numbers)), numbers])
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """Refuse: classes have none."""
@@ -134,6 +150,17 @@ def distribution_predictor_of(name: str, estimator: Any) -> DistributionPredicto
     )
 
 
+def value_predictor_of(name: str, estimator: Any) -> DistributionPredictor:
+    """Return how an estimator predicts a distribution, whose spread is unknown (NaN) if a regressor predicts none."""
+    try:
+        return distribution_predictor_of(name, estimator)
+    except TypeError:
+        is_estimator = hasattr(estimator, "get_params") and not isinstance(estimator, type)
+        if is_estimator and is_regressor(estimator) and hasattr(_end(estimator), "predict"):
+            return _predict_values
+        raise
+
+
 def _end(estimator: Any) -> Any:
     """Return the estimator that predicts: the last step of a pipeline, the one a search tries."""
     if isinstance(estimator, Pipeline):
@@ -159,5 +186,10 @@ def _predict_gaussian(model: Any, X: Any) -> PredictiveDistribution:
     return GaussianMarginals(*end.predict(X, return_std=True))
 
 
+def _predict_values(model: Any, X: Any) -> PredictiveDistribution:
+    values = np.asarray(model.predict(X), np.float64)
+    return GaussianMarginals(values, np.full(values.shape, np.nan))
+
+
 def _predict_classes(model: Any, X: Any) -> PredictiveDistribution:
-    return ClassProbabilities(model.predict_proba(X))
+    return ClassProbabilities(model.predict_proba(X), model.classes_)

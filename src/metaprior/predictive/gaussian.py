@@ -6,12 +6,14 @@ other models compute by mixing draws has its formula here. Draws are made only w
 
 import abc
 from functools import cached_property
-from typing import final
+from typing import Self, final
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from metaprior.predictive.base import Entropies, Moments, Predictive
+from metaprior.predictive.gaussian_mixture import joint_log_density
+from metaprior.predictive.limits import require_room
 
 #: Functions that `draws` and `sample` return.
 NUM_DRAWS = 128
@@ -25,6 +27,14 @@ class GaussianFunctions(abc.ABC):
     @abc.abstractmethod
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the mean and the variance of every value, [N, outputs] each."""
+
+    @abc.abstractmethod
+    def covariance(self) -> np.ndarray:
+        """Return the covariance of the values over the rows, one output at a time, [outputs, N, N]."""
+
+    @abc.abstractmethod
+    def at_rows(self, rows: np.ndarray) -> Self:
+        """Return the same functions at some of the rows."""
 
     @abc.abstractmethod
     def draws(self, num_draws: int, seed: int) -> np.ndarray:
@@ -61,6 +71,8 @@ class GaussianPredictive(Predictive):
     ) -> None:
         super().__init__(offset, scale, flat=flat)
         self._functions, self._noise, self._seed = functions, np.asarray(noise, np.float64), seed
+        #: The distribution that this one is a part of, and its rows there: functions are drawn once, for the whole.
+        self._whole: tuple[GaussianPredictive, np.ndarray] | None = None
 
     def __len__(self) -> int:
         """Return the number of inputs."""
@@ -94,6 +106,9 @@ class GaussianPredictive(Predictive):
         """Return (y - mean) / std, [N, outputs]."""
         return (y - self._functions_at_rows[0]) / self._spread
 
+    def _standard_components(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._functions_at_rows[0][None], self._spread[None]
+
     def _standard_moments(self) -> Moments:
         mean, variance = self._functions_at_rows
         return Moments(mean, variance, np.broadcast_to(self._noise**2, mean.shape))
@@ -121,7 +136,29 @@ class GaussianPredictive(Predictive):
         return self._spread * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
 
     def _standard_draws(self) -> np.ndarray:
+        if self._whole is not None:
+            whole, rows = self._whole
+            return whole._standard_draws()[:, rows]
         return self._functions.draws(NUM_DRAWS, self._seed)
+
+    def _standard_covariance(self) -> np.ndarray:
+        return self._functions.covariance()
+
+    def _standard_joint_log_prob(self, y: np.ndarray) -> float:
+        require_room("joint_log_prob", len(self), len(self._noise))
+        own, mean = self._functions.covariance(), self._functions_at_rows[0]
+        each = zip(own, y.T - mean.T, self._noise, strict=True)
+        return sum(joint_log_density(covariance, gap, noise) for covariance, gap, noise in each)
+
+    def _at_rows(self, rows: np.ndarray) -> Self:
+        part = type(self)(
+            self._functions.at_rows(rows), self._noise, self._offset, self._scale, flat=self._flat, seed=self._seed
+        )
+        part._whole = (self, rows) if self._whole is None else (self._whole[0], self._whole[1][rows])
+        if "_functions_at_rows" in vars(self):
+            mean, variance = self._functions_at_rows
+            vars(part)["_functions_at_rows"] = mean[rows], variance[rows]
+        return part
 
     def _standard_sample(self, rng: np.random.Generator) -> np.ndarray:
         draws = self._standard_draws()

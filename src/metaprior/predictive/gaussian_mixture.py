@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.special import logsumexp, ndtr, ndtri, xlogy
 
 _ROOT_2PI = np.sqrt(2 * np.pi)
@@ -40,6 +41,29 @@ def log_prob(part: Gaussians, y: np.ndarray) -> np.ndarray:
     """Return the log density, of all outputs together where they are independent given the component, [rows]."""
     each = -0.5 * ((y - part.mean) / part.std) ** 2 - np.log(part.std * _ROOT_2PI)
     return logsumexp(np.sum(each, axis=-1), axis=0) - np.log(len(part.mean))
+
+
+def outputs_log_density(mean: np.ndarray, covariance: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return log (1/S) sum_s N(y; mean_s, covariance_s) for values y [R, B, K], means [S, B, K]: [R, B]."""
+    factor = np.linalg.cholesky(covariance)
+    inverse = np.linalg.inv(factor)
+    constant = np.sum(np.log(np.diagonal(factor, axis1=2, axis2=3)), axis=-1) + 0.5 * mean.shape[-1] * np.log(2 * np.pi)
+    each = np.stack(
+        [
+            -0.5 * np.sum(np.einsum("bkl,rbl->rbk", inverse[s], y - mean[s]) ** 2, axis=-1) - constant[s]
+            for s in range(len(mean))
+        ]
+    )
+    return logsumexp(each, axis=0) - np.log(len(mean))
+
+
+def joint_log_density(covariance: np.ndarray, gap: np.ndarray, noise: np.ndarray | float) -> float:
+    """Return log N(gap; 0, covariance + noise^2 I) for one level of noise, or one for every value. Cost N^3 / 3."""
+    noisy = covariance.copy()
+    noisy[np.diag_indices(len(noisy))] += noise**2
+    root = np.linalg.cholesky(noisy)
+    scaled = solve_triangular(root, gap, lower=True)
+    return float(-0.5 * scaled @ scaled - np.sum(np.log(np.diag(root))) - 0.5 * len(gap) * np.log(2 * np.pi))
 
 
 def quantile(part: Gaussians, level: float) -> np.ndarray:

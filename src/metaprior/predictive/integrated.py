@@ -15,7 +15,7 @@ from typing import final
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 from scipy.special import ndtri
 from scipy.stats import qmc
 
@@ -24,7 +24,7 @@ from metaprior.likelihoods import Gaussian, Likelihood
 from metaprior.model import Model
 from metaprior.numerics import small_cholesky
 from metaprior.output_layer import ConditionedGP, FunctionGP
-from metaprior.predictive.draws import MANY_ROWS, FunctionDraws, GaussianChunk
+from metaprior.predictive.draws import MANY_ROWS, FunctionDraws, GaussianChunk, JointGaussian
 from metaprior.predictive.fewer_rows import through_fewer_directions, through_fewer_rows
 from metaprior.predictive.stacked import StackedPosteriors
 from metaprior.predictive.trials import KEY, check_count, num_numbers, outputs_of, traced
@@ -35,6 +35,8 @@ from metaprior.types import Leaf
 FUNCTIONS_PER_DRAW = 8
 #: Functions drawn at once, and how many fitted models' posteriors are kept.
 FUNCTIONS_AT_ONCE, MOST_KEPT = 8, 4
+#: Rows at the two sides of a block of a joint covariance.
+BLOCK_ROWS = 1024
 
 
 @final
@@ -115,17 +117,42 @@ class IntegratedDraws(FunctionDraws):
         """Whether the noise is Gaussian: the functions are."""
         return isinstance(self.model.likelihood, Gaussian)
 
-    def gaussians(self) -> Iterator[GaussianChunk]:
-        """Yield the moments of the functions of every draw below, and its noise."""
+    def _noise_below(self) -> np.ndarray:
+        """Return the observation noise of every draw below, [S, K]."""
         likelihood = self.likelihood_below
         assert isinstance(likelihood, Gaussian)
-        noise = np.exp(np.asarray(likelihood.log_noise, np.float64))[:, None]
+        return np.exp(np.asarray(likelihood.log_noise, np.float64))
+
+    def gaussians(self) -> Iterator[GaussianChunk]:
+        """Yield the moments of the functions of every draw below, and its noise."""
+        noise = self._noise_below()[:, None]
         for rows, padded in self.padded_chunks(many=MANY_ROWS):
             with in_float64():
                 mean, covariance = (np.asarray(part) for part in _moments(self.posterior, jnp.asarray(padded)))
             # out of the block: while the caller looks at them, float64 is not on
             size = rows.stop - rows.start
             yield GaussianChunk(rows, mean[:, :size], covariance[:, :size], noise)
+
+    def joint_gaussians(self) -> Iterator[JointGaussian]:
+        """Yield the functions of one draw below after the other, over all rows."""
+        means = np.concatenate([chunk.mean for chunk in self.gaussians()], axis=1)
+        for number, noise in enumerate(self._noise_below()):
+            yield JointGaussian(means[number], self._covariance(number), noise)
+
+    def _covariance(self, number: int) -> np.ndarray:
+        """Return the covariance of the functions of one draw below over all rows, [K, N, K, N], block by block."""
+        size, posterior = self._num_functions, self.posterior
+        found = np.empty((size, len(self.x), size, len(self.x)))
+        blocks = list(self.padded_chunks(many=BLOCK_ROWS))
+        for place, (a, rows_a) in enumerate(blocks):
+            for b, rows_b in blocks[: place + 1]:
+                with in_float64():
+                    arguments = (jnp.asarray(number), jnp.asarray(rows_a), jnp.asarray(rows_b))
+                    block = np.asarray(_block(posterior, *arguments)).reshape(size, len(rows_a), size, len(rows_b))
+                block = block[:, : a.stop - a.start, :, : b.stop - b.start]
+                found[:, a, :, b] = block
+                found[:, b, :, a] = block.transpose(2, 3, 0, 1)
+        return found
 
 
 @final
@@ -231,6 +258,14 @@ def _trial(model: Model, key: Array, x: Array) -> tuple[ConditionedGP, Likelihoo
 @compiled_to_run_fast
 def _moments(posterior: StackedPosteriors, x: Float[Array, "B D"]) -> tuple[Array, Array]:
     return posterior.each(lambda own: own.moments(x))
+
+
+@compiled_to_run_fast
+def _block(
+    posterior: StackedPosteriors, number: Int[Array, ""], a: Float[Array, "A D"], b: Float[Array, "B D"]
+) -> Float[Array, "KA KB"]:
+    own = posterior.one(number)
+    return own.covariance_of(own.gp.rows(a), own.gp.rows(b))
 
 
 @compiled

@@ -13,7 +13,7 @@ kernels may be mixed as well: each draw counts the same.
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import jax.numpy as jnp
 import numpy as np
@@ -25,13 +25,17 @@ from metaprior.compilation import as_float64, in_float64
 from metaprior.likelihoods import Categorical, Gaussian, OutputLikelihood
 from metaprior.predictive import gaussian_mixture, reductions
 from metaprior.predictive.base import Entropies, Moments, Predictive
-from metaprior.predictive.chunks import Chunks, in_threads
-from metaprior.predictive.draws import FunctionDraws, GaussianChunk, JoinedDraws
+from metaprior.predictive.chunks import Chunks, in_threads, rows_of
+from metaprior.predictive.draws import CHUNK_ROWS, MANY_ROWS, FunctionDraws, GaussianChunk, JoinedDraws
 from metaprior.predictive.gaussian_mixture import Gaussians
+from metaprior.predictive.limits import require_room
 from metaprior.predictive.reductions import ComponentChunk, reduce_chunks
 
 #: Nodes of every component that the entropy of several outputs is the mean over.
 NUM_NODES = 16
+
+
+M = TypeVar("M", bound="MixturePredictive")
 
 
 class MixturePredictive(Predictive):
@@ -45,10 +49,23 @@ class MixturePredictive(Predictive):
         y = offset + scale * (standardised y), one number per output.
     flat : bool
         Whether the targets were a vector.
+    classes : array, default=None
+        The labels of classes.
     """
 
-    def __init__(self, draws: FunctionDraws, offset: np.ndarray, scale: np.ndarray, *, flat: bool) -> None:
-        super().__init__(offset, scale, flat=flat)
+    #: How many rows a chunk has where one is made of what is known of the rows of a larger distribution.
+    most_rows = CHUNK_ROWS
+
+    def __init__(
+        self,
+        draws: FunctionDraws,
+        offset: np.ndarray,
+        scale: np.ndarray,
+        *,
+        flat: bool,
+        classes: np.ndarray | None = None,
+    ) -> None:
+        super().__init__(offset, scale, flat=flat, classes=classes)
         self._draws, self._likelihood = draws, draws.likelihood
 
     def __len__(self) -> int:
@@ -70,7 +87,9 @@ class MixturePredictive(Predictive):
         for other in others:
             self._require_like(other)
         joined = JoinedDraws([part._draws for part in (self, *others)])
-        return predictive_of(joined, self._offset, self._scale, flat=self._flat)
+        mixture = predictive_of(joined, self._offset, self._scale, flat=self._flat, classes=self._classes)
+        mixture.inputs, mixture.index = self.inputs, self.index
+        return mixture
 
     def _require_like(self, other: "MixturePredictive") -> None:
         same = {
@@ -79,6 +98,7 @@ class MixturePredictive(Predictive):
             and self._draws.has_gaussians == other._draws.has_gaussians,
             "units of the targets": np.array_equal(self._offset, other._offset)
             and np.array_equal(self._scale, other._scale),
+            "classes": _labels(self._classes) == _labels(other._classes),
         }
         wrong = [name for name, holds in same.items() if not holds]
         if wrong:
@@ -86,6 +106,29 @@ class MixturePredictive(Predictive):
                 f"mixture_of: expected distributions with the same {', '.join(same)}; the {', '.join(wrong)} differ. "
                 "Fit all models to the same data, with one likelihood, and predict the same rows with each."
             )
+
+    # --- some of the rows ---------------------------------------------------------------
+
+    @property
+    @abc.abstractmethod
+    def _chunks(self) -> Chunks[Any]:
+        """What a pass over the rows finds."""
+
+    @abc.abstractmethod
+    def _known_of(self, kept: list[Any], rows: np.ndarray) -> list[Any]:
+        """Return what kept chunks say of some of the rows, in chunks."""
+
+    def _at_rows(self: M, rows: np.ndarray) -> M:
+        part = type(self)(self._draws.at_rows(rows), self._offset, self._scale, flat=self._flat, classes=self._classes)
+        kept = self._chunks.kept
+        if kept is not None:
+            vars(part)["_chunks"] = Chunks(lambda: self._known_of(kept, rows), self._known_of(kept, rows))
+        return part
+
+    def _cut(self, num_rows: int) -> list[slice]:
+        """Return the rows of chunks of at most so many rows as one has."""
+        starts = range(0, num_rows, self.most_rows)
+        return [slice(start, min(start + self.most_rows, num_rows)) for start in starts]
 
     # --- one output at a time, where the components are Gaussian ------------------------
 
@@ -100,6 +143,18 @@ class MixturePredictive(Predictive):
             return answer(part, *[a[part.rows] if isinstance(a, np.ndarray) else a for a in arguments])
 
         return np.concatenate(in_threads(of_chunk, self._gaussians()))
+
+    @property
+    @abc.abstractmethod
+    def _is_gaussian(self) -> bool:
+        """Whether y is Gaussian given every function, or every draw below, so that there are components."""
+
+    def _standard_components(self) -> tuple[np.ndarray, np.ndarray]:
+        if not self._is_gaussian:
+            return super()._standard_components()
+        parts = [(part.mean, np.broadcast_to(part.std, part.mean.shape)) for part in self._gaussians()]
+        means, stds = zip(*parts, strict=True)
+        return np.concatenate(means, axis=1), np.concatenate(stds, axis=1)
 
     def _standard_quantile(self, level: float) -> np.ndarray:
         return self._by_gaussians(gaussian_mixture.quantile, level)
@@ -120,6 +175,19 @@ class MixturePredictive(Predictive):
             with in_float64():
                 parts.append(np.asarray(as_float64(self._likelihood).mean(jnp.asarray(f))))
         return np.concatenate(parts, axis=1)
+
+    def _standard_covariance(self) -> np.ndarray:
+        drawn = np.moveaxis(self._standard_draws(), 2, 0)
+        gaps = drawn - np.mean(drawn, axis=1, keepdims=True)
+        return np.swapaxes(gaps, 1, 2) @ gaps / self.num_draws
+
+    def _standard_joint_log_prob(self, y: np.ndarray) -> float:
+        each = np.zeros(self.num_draws)
+        for rows, f in self._draws.coherent().chunks():
+            with in_float64():
+                targets = jnp.broadcast_to(jnp.asarray(y[rows]), (*f.shape[:2], y.shape[1]))
+                each += np.sum(np.asarray(as_float64(self._likelihood).log_prob(jnp.asarray(f), targets)), axis=1)
+        return float(logsumexp(each) - np.log(len(each)))
 
     def _standard_sample(self, rng: np.random.Generator) -> np.ndarray:
         return np.concatenate([self._observed(f, rng) for _, f in self._draws.coherent().chunks()], axis=1)
@@ -144,6 +212,9 @@ class DrawsPredictive(MixturePredictive):
     def _chunks(self) -> Chunks[tuple[slice, np.ndarray]]:
         """The values of the functions."""
         return Chunks(self._draws.chunks)
+
+    def _known_of(self, kept: list[tuple[slice, np.ndarray]], rows: np.ndarray) -> list[tuple[slice, np.ndarray]]:
+        return [(cut, rows_of(kept, [f for _, f in kept], rows[cut])) for cut in self._cut(len(rows))]
 
     @property
     def _is_gaussian(self) -> bool:
@@ -193,10 +264,42 @@ class GaussianMixturePredictive(MixturePredictive):
     Functions are drawn for `draws` and `sample` alone; all else follows from the moments of the Gaussians.
     """
 
+    most_rows = MANY_ROWS
+
     @cached_property
     def _chunks(self) -> Chunks[GaussianChunk]:
         """The moments of the functions."""
         return Chunks(self._draws.gaussians)
+
+    @property
+    def _is_gaussian(self) -> bool:
+        return True
+
+    def _known_of(self, kept: list[GaussianChunk], rows: np.ndarray) -> list[GaussianChunk]:
+        def of(cut: slice) -> GaussianChunk:
+            parts = zip(*[(chunk.mean, chunk.covariance) for chunk in kept], strict=True)
+            return GaussianChunk(cut, *[rows_of(kept, arrays, rows[cut]) for arrays in parts], kept[0].noise)
+
+        return [of(cut) for cut in self._cut(len(rows))]
+
+    def _standard_covariance(self) -> np.ndarray:
+        require_room("covariance", len(self), len(self._scale) ** 2)
+        means, within = [], np.zeros(())
+        for mean, covariance, _ in self._draws.joint_gaussians():
+            means.append(mean.T)
+            within = within + np.einsum("knkm->knm", covariance)
+        gaps = np.swapaxes(np.stack(means) - np.mean(means, axis=0), 0, 1)  # [K, S, N]
+        return (within + np.swapaxes(gaps, 1, 2) @ gaps) / len(means)
+
+    def _standard_joint_log_prob(self, y: np.ndarray) -> float:
+        require_room("joint_log_prob", len(self), len(self._scale) ** 2)
+        each = [
+            gaussian_mixture.joint_log_density(
+                covariance.reshape(y.size, -1), (y - mean).T.ravel(), np.repeat(noise, len(y))
+            )
+            for mean, covariance, noise in self._draws.joint_gaussians()
+        ]
+        return float(logsumexp(each) - np.log(len(each)))
 
     def _gaussians(self) -> Iterable[Gaussians]:
         for chunk in self._chunks:
@@ -221,7 +324,10 @@ class GaussianMixturePredictive(MixturePredictive):
     def _standard_log_prob(self, y: np.ndarray) -> np.ndarray:
         if self._has_one_output:
             return self._by_gaussians(gaussian_mixture.log_prob, y)
-        parts = [_log_density(mean, covariance, y[None, rows])[0] for rows, mean, covariance in self._joint()]
+        parts = [
+            gaussian_mixture.outputs_log_density(mean, covariance, y[None, rows])[0]
+            for rows, mean, covariance in self._joint()
+        ]
         return np.concatenate(parts)
 
     def _standard_entropies(self) -> Entropies:
@@ -238,28 +344,25 @@ class GaussianMixturePredictive(MixturePredictive):
             factor = np.linalg.cholesky(covariance)
             y = mean + np.einsum("sbkl,rl->rsbk", factor, nodes)
             flat = y.reshape(-1, *mean.shape[1:])
-            parts.append(-np.mean(_log_density(mean, covariance, flat), axis=0))
+            parts.append(-np.mean(gaussian_mixture.outputs_log_density(mean, covariance, flat), axis=0))
         return np.concatenate(parts)
 
 
-def _log_density(mean: np.ndarray, covariance: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return log (1/S) sum_s N(y; mean_s, covariance_s) for values y [R, B, K], means [S, B, K]: [R, B]."""
-    factor = np.linalg.cholesky(covariance)
-    inverse = np.linalg.inv(factor)
-    constant = np.sum(np.log(np.diagonal(factor, axis1=2, axis2=3)), axis=-1) + 0.5 * mean.shape[-1] * np.log(2 * np.pi)
-    each = np.stack(
-        [
-            -0.5 * np.sum(np.einsum("bkl,rbl->rbk", inverse[s], y - mean[s]) ** 2, axis=-1) - constant[s]
-            for s in range(len(mean))
-        ]
-    )
-    return logsumexp(each, axis=0) - np.log(len(mean))
+def _labels(classes: np.ndarray | None) -> list[Any] | None:
+    return None if classes is None else classes.tolist()
 
 
-def predictive_of(draws: FunctionDraws, offset: np.ndarray, scale: np.ndarray, *, flat: bool) -> Predictive:
+def predictive_of(
+    draws: FunctionDraws,
+    offset: np.ndarray,
+    scale: np.ndarray,
+    *,
+    flat: bool,
+    classes: np.ndarray | None = None,
+) -> MixturePredictive:
     """Return the predictive distribution, in the units of the data, of a model whose functions are given."""
     form = GaussianMixturePredictive if draws.has_gaussians else DrawsPredictive
-    return form(draws, offset, scale, flat=flat)
+    return form(draws, offset, scale, flat=flat, classes=classes)
 
 
 def mixture_of(predictives: Sequence[Predictive]) -> Predictive:
@@ -281,7 +384,8 @@ def mixture_of(predictives: Sequence[Predictive]) -> Predictive:
     >>> from metaprior import MetaGPRegressor
     >>> from metaprior.predictive.mixture import mixture_of
     >>> X, y = np.linspace(0, 1, 20)[:, None], np.linspace(0, 1, 20) ** 2
-    >>> models = [MetaGPRegressor((5,), max_iter=20, random_state=seed).fit(X, y) for seed in range(2)]
+    >>> usual = {"input_kernel": "rbf", "max_iter": 20}
+    >>> models = [MetaGPRegressor((5,), **usual, random_state=seed).fit(X, y) for seed in range(2)]
     >>> mixture_of([model.predict_distribution(X) for model in models]).num_draws
     256
     """

@@ -9,8 +9,8 @@ class PredictiveDistribution(Protocol):
     """The distribution of the targets at given inputs, with one row per input.
 
     Every `Predictive` is one, and so are the distributions that `predictive.from_sklearn` makes of the predictions of
-    other scikit-learn estimators. Classes have no `cdf` and no `crps`, other targets have no `probabilities`: asking
-    for them raises an AttributeError.
+    other scikit-learn estimators. Classes have no `cdf` and no `crps`, other targets have no `probabilities` and no
+    `classes`: asking for them raises an AttributeError.
     """
 
     @property
@@ -30,11 +30,15 @@ class PredictiveDistribution(Protocol):
         """Class probabilities, [N, C]."""
 
     @property
+    def classes(self) -> np.ndarray:
+        """The labels of the classes, in the order of the columns of `probabilities`."""
+
+    @property
     def entropy(self) -> np.ndarray:
         """H[y | x], [N]."""
 
     def log_prob(self, y: np.ndarray) -> np.ndarray:
-        """Return the log density of targets, of all outputs together, [N]."""
+        """Return the log density of targets, of all outputs together, or the log probability of labels, [N]."""
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """Return P(Y <= y), one output at a time."""

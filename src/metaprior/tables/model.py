@@ -133,17 +133,17 @@ class TableModel:
             raise TableError(f"the table has no column {target.name!r} to compare with{hint}.", column=target.name)
         self._tell_of_extra(frame)
         y = target.encoded(frame[target.name])
-        y = self._class_numbers(y) if target.task == CLASSIFICATION else y
+        if target.task == CLASSIFICATION:
+            self._check_classes(y)
         return scores(self.predict_distribution(frame, allow_unseen=allow_unseen), y)
 
-    def _class_numbers(self, labels: np.ndarray) -> np.ndarray:
+    def _check_classes(self, labels: np.ndarray) -> None:
         classes = self.estimator.classes_
         unseen = np.where(~np.isin(labels, classes))[0]
         if len(unseen):
             value, known = labels[unseen[0]].item(), shown(tuple(classes.tolist()))
             what = f"the class {value!r} was not in the training table, which has {known}; leave such rows out."
             raise TableError.at(unseen[0], self.schema.target.name, what, value)
-        return np.searchsorted(classes, labels)
 
     def _tell_of_extra(self, frame: "pd.DataFrame", expected: Sequence[str] = ()) -> None:
         extra = self.schema.extra(frame, expected)

@@ -14,6 +14,7 @@ the weight noise is the same for all outputs, the outputs are independent in the
 and no matrix needs to be as large as rows times outputs.
 """
 
+import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
@@ -22,6 +23,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from metaprior.kernels import Kernel
+from metaprior.kernels.compose import additive_parts
 from metaprior.numerics import jittered_cholesky
 from metaprior.random import take
 from metaprior.types import Leaf
@@ -110,13 +112,31 @@ class OutputPrior(eqx.Module):
 
     def covariance(self, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
         """Return the covariance of all outputs at two sets of rows, ordered by output. Cost K^2 A B + A B I."""
-        signal, white = self.parts(a, b)
+        return self.covariance_with(self, a, b)
+
+    def covariance_with(self, part: "OutputPrior", a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
+        """Return the covariance of the outputs at rows `a` with one of their `additive_parts` at rows `b`."""
+        signal, white = part.parts(a, b)
         # [o, n, o', n']
         total = self.gram_out[:, None, :, None] * signal[:, None, :]
         total = total + jnp.diag(self._variance_out)[:, None, :, None] * white[:, None, :]
-        if self.known is not None:
-            total = total - jnp.einsum("onm,pqm->onpq", self._explained(a), self._explained(b))
+        if self.known is not None and part.known is not None:
+            total = total - jnp.einsum("onm,pqm->onpq", self._explained(a), part._explained(b))
         return total.reshape(self.num_outputs * a.phi.shape[0], -1)
+
+    def additive_parts(self) -> "list[OutputPrior]":
+        """Return the priors of independent functions that add up to the outputs.
+
+        There is one for every additive part of the input kernel and, unless it follows the kernel, one for the weight
+        noise. Where values are known, the functions are independent only before these are.
+        """
+        if self.kernel is None:
+            return [self]
+        std_in = self.std_in if self.local_noise else jnp.zeros_like(self.std_in)
+        own = [dataclasses.replace(self, kernel=kernel, std_in=std_in) for kernel in additive_parts(self.kernel)]
+        if self.local_noise:
+            return own
+        return [*own, dataclasses.replace(self, gram_in=jnp.zeros_like(self.gram_in), known=None)]
 
     def own_covariance(self, rows: OutputRows) -> Float[Array, "B K K"]:
         """Return the covariance of the outputs at each row. Cost B (I^2 + K^2)."""

@@ -30,7 +30,7 @@ KERNELS: Mapping[str, Callable[[Config], Kernel]] = {
 }
 ESTIMATORS: Mapping[str, Callable[[Kernel], Any]] = {
     "MetaGP-Local": lambda kernel: MetaGPRegressor(input_kernel=kernel),
-    "MetaGP": lambda kernel: MetaGPRegressor(),
+    "MetaGP": lambda kernel: MetaGPRegressor(input_kernel=None),
     "Exact GP": lambda kernel: ExactGPRegressor(kernel),
 }
 

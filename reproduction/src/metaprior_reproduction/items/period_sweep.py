@@ -9,7 +9,7 @@ import numpy as np
 
 from metaprior.datasets import Split
 from metaprior.datasets import sinusoid as data_set
-from metaprior.estimators.period import starting_periods
+from metaprior.periods import starting_periods
 from metaprior_reproduction.parts.figures import arrays_of, legend_below, panels, regression_panel
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
 from metaprior_reproduction.parts.methods import REGRESSORS, curve, fitted

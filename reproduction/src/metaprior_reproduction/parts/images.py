@@ -30,7 +30,7 @@ CLASSIFIERS: Mapping[str, Callable[[], Any]] = {
     "BNN-MFVI": lambda: baselines.MFVIClassifier(),
     "MetaNN": lambda: baselines.MetaNNClassifier(),
     "DKL": lambda: baselines.DKLClassifier(n_inducing=50),
-    "MetaGP": lambda: MetaGPClassifier(mean_field_layers=[0], n_inducing=50, latent_dim=2),
+    "MetaGP": lambda: MetaGPClassifier(input_kernel=None, mean_field_layers=[0], n_inducing=50, latent_dim=2),
     PAPER: _papers,
     OURS: lambda: _papers(residual_layers=[1]),
 }

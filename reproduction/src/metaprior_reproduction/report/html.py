@@ -3,42 +3,33 @@
 import json
 from collections.abc import Mapping, Sequence
 
+from metaprior.cli.html_elements import STYLE, Html, document, element, image, joined, table_element, wide
 from metaprior_reproduction.frame.progress import duration
 from metaprior_reproduction.frame.result import Result
 from metaprior_reproduction.parts.item import Verdict
 from metaprior_reproduction.report.contents import MEANING, OUTCOMES, Cell, Entry, tally
-from metaprior_reproduction.report.elements import Html, document, element, image, joined
 
 #: If an SVG file has more bytes, the PNG is embedded instead.
 LARGEST_SVG = 400_000
 #: A table with more rows is folded.
 LONGEST = 25
-STYLE = """
-:root { color-scheme: light dark; --ink: #1c1e21; --back: #fff; --soft: #6a6f76; --line: #d9dce0; --card: #f5f6f8;
-  --agrees: #1f6f3f; --better: #1a5fb4; --worse: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e6e9; --back: #16181b; --soft: #9aa0a8; --line: #383c42;
-  --card: #202327; --agrees: #6cc38b; --better: #7fb4f5; --worse: #f28b82; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back); max-width: 62rem;
-  margin: 2rem auto; padding: 0 1rem; }
-a { color: inherit; } code { font-size: .9em; }
-section { border-top: 1px solid var(--line); margin-top: 3rem; padding-top: 1rem; }
-.soft, caption, figcaption { color: var(--soft); font-size: .9em; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; margin: .5rem 0; font-variant-numeric: tabular-nums; }
-caption { text-align: left; caption-side: bottom; padding-top: .3rem; }
-th, td { text-align: left; padding: .25rem .8rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-.number { white-space: nowrap; }
+OWN_STYLE = """
 .agrees, .better, .worse { font-weight: 600; }
-.agrees { color: var(--agrees); } .better { color: var(--better); } .worse { color: var(--worse); }
-figure { margin: 1rem 0; } img { max-width: 100%; height: auto; background: #fff; padding: .4rem; border-radius: 4px; }
-details { background: var(--card); border-radius: 4px; padding: .4rem .8rem; margin: .5rem 0; }
+.agrees { color: var(--good); } .better { color: var(--other); } .worse { color: var(--bad); }
+img { background: #fff; padding: .4rem; border-radius: 4px; }
 """.strip()
 
 
 def page(entries: Sequence[Entry]) -> str:
     """Return the page."""
     title = "The paper, reproduced"
-    return document(title, STYLE, element("h1", title), _overview(entries), *[_section(entry) for entry in entries])
+    return document(
+        title,
+        f"{STYLE}\n{OWN_STYLE}",
+        element("h1", title),
+        _overview(entries),
+        *[_section(entry) for entry in entries],
+    )
 
 
 def _overview(entries: Sequence[Entry]) -> Html:
@@ -47,7 +38,7 @@ def _overview(entries: Sequence[Entry]) -> Html:
     words = f"{len(entries)} items, computed in {duration(total)}. Verdicts on their claims: "
     head = element("tr", *[element("th", name) for name in ("item", "", *OUTCOMES, "preset", "seeds", "time")])
     rows = [element("tr", *[element("td", cell) for cell in _overview_row(entry)]) for entry in entries]
-    return joined([element("p", words, joined(counts, ", "), f". {MEANING}"), _wide(_table(head, rows))], "\n")
+    return joined([element("p", words, joined(counts, ", "), f". {MEANING}"), table_element(head, rows)], "\n")
 
 
 def _overview_row(entry: Entry) -> list[object]:
@@ -92,7 +83,7 @@ def _numbers(entry: Entry) -> Html:
     caption += "; in brackets the paper's numbers." if entry.result.paper else "."
     head = element("tr", *[element("th", name) for name in (table.corner, *table.columns)])
     rows = [element("tr", element("th", name), *map(_cell, cells)) for name, cells in table.rows]
-    body = _wide(_table(head, rows, element("caption", caption)))
+    body = table_element(head, rows, element("caption", caption))
     is_long = len(table.rows) > LONGEST
     return _folded(f"{len(table.rows)} metrics", body) if is_long else body
 
@@ -115,15 +106,7 @@ def _configuration(result: Result) -> Html:
         element("tr", element("th", name), element("td", element("code", json.dumps(value, ensure_ascii=False))))
         for name, value in result.config.items()
     ]
-    return _folded(f"Configuration: preset {result.preset}", _wide(element("table", *rows)))
-
-
-def _table(head: Html, rows: Sequence[Html], *caption: Html) -> Html:
-    return element("table", *caption, element("thead", head), element("tbody", "\n", joined(rows, "\n"), "\n"))
-
-
-def _wide(content: Html) -> Html:
-    return element("div", content, class_="wide")
+    return _folded(f"Configuration: preset {result.preset}", wide(element("table", *rows)))
 
 
 def _folded(summary: str, content: Html) -> Html:

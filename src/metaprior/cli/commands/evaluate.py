@@ -4,25 +4,13 @@ import argparse
 
 from metaprior.cli.options import add_model, add_table, add_unseen, check_inputs, loaded, table_of
 from metaprior.cli.result import Result, aligned
+from metaprior.cli.score_meanings import MEANINGS
 
 SUMMARY = "score a model on a table with known targets"
 EXAMPLES = """\
   metaprior evaluate model.metaprior test.csv
   metaprior evaluate model.metaprior test.parquet --json
 """
-#: What every score means.
-MEANINGS = {
-    "rmse": "root mean squared error of the mean, in units of the target; smaller is better",
-    "nll": "mean of -log p(target), in nats; smaller is better",
-    "crps": "continuous ranked probability score, in units of the target; smaller is better",
-    "calibration_error": "mean gap between predicted and observed frequencies; 0 is best",
-    "coverage_50": "share of targets inside the 50 % interval",
-    "coverage_90": "share of targets inside the 90 % interval",
-    "coverage_95": "share of targets inside the 95 % interval",
-    "accuracy": "share of rows whose most probable class is right",
-    "brier": "squared error of the probabilities; smaller is better",
-    "entropy": "mean entropy of the probabilities, in nats; it should be near the nll",
-}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,8 @@
 import argparse
 from typing import Any
 
-from metaprior.cli.describe import described
+from metaprior.cli.describe import described, kernel_rows
+from metaprior.cli.held_out_scores import described_scores
 from metaprior.cli.options import add_model, check_inputs
 from metaprior.cli.other_files import other_file
 from metaprior.cli.result import Result, aligned, counted
@@ -65,11 +66,13 @@ def _text(data: dict[str, Any]) -> str:
     head = [
         ("target", f"{data['target']!r}, {data['task']}" + _classes(data)),
         ("estimator", f"{data['estimator']}, network {'-'.join(map(str, data['network']))}, {data['weights']} weights"),
-        ("input kernel", data["input_kernel"] or "none"),
+        *kernel_rows(data),
         ("training", f"{data['rows']} rows, {data['steps']} steps, ELBO {data['elbo']:.1f}"),
         ("versions", ", ".join(f"{name} {number}" for name, number in data["versions"].items())),
         ("left out", ", ".join(map(repr, data["ignored"])) or "none"),
     ]
+    if "holdout" in data:
+        head += described_scores(data["holdout"], data["target"])
     columns = aligned(list(data["columns"].items()))
     return (
         f"{data['model']}: a model for tables, format {data['format']}\n{aligned(head)}\n"

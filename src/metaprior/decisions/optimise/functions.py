@@ -12,15 +12,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
-from metaprior.compilation import as_float64, compiled, in_float64
+from metaprior.compilation import compiled, in_float64
+from metaprior.estimators.differentiable import RowFunctions, is_smooth, row_functions
 from metaprior.estimators.network_functions import is_network, network_draws, values_of
-from metaprior.model import Model
-from metaprior.predictive.draws import NetworkDraws, joint_functions
-from metaprior.predictive.integrated import CoherentDraws, coherent_functions, first_of
-from metaprior.predictive.stacked import StackedPosteriors
-from metaprior.types import Leaf
+from metaprior.predictive.draws import NetworkDraws
+from metaprior.predictive.integrated import CoherentDraws
 
 #: What is minimised over x: a function from the draws' values [S, R] and lowest known values [S] to one number per row.
 Criterion = Callable[[Any, Any], Any]
@@ -74,57 +72,25 @@ class NetworkFunctions(DrawnFunctions):
     def smooth(self) -> bool:
         """Whether the values at a row depend only on that row, and continuously."""
         draws = self._draws(np.zeros((1, len(self.model.x_offset_))))
-        return not draws.whole and draws.model.weights.sizes().per_row == 0
+        return is_smooth(draws)
 
     def slopes(self, X: np.ndarray, criterion: Criterion, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return a criterion [R] at every row and its gradient [R, D], in the units of the data."""
         draws, model = self._draws(X), self.model
         offset, scale = float(model.y_offset_[0]), float(model.y_scale_[0])
         with in_float64():
-            key = jax.random.wrap_key_data(jnp.asarray(draws.key), impl="threefry2x32")
-            parts = key, jnp.asarray(draws.x), jnp.asarray((known - offset) / scale)
-            if isinstance(draws, CoherentDraws):
-                first = first_of(draws.key)
-                values, gradients = _integrated_slopes(draws.posterior, *parts, first, self.num_draws, criterion)
-            else:
-                values, gradients = _slopes(as_float64(draws.model), *parts, self.num_draws, draws.stacked, criterion)
+            parts = jnp.asarray(draws.x), jnp.asarray((known - offset) / scale)
+            values, gradients = _slopes(row_functions(draws), *parts, criterion)
             return np.asarray(values), np.asarray(gradients) / model.x_scale_
 
 
 @compiled
 def _slopes(
-    model: Model,
-    key: Key[Array, ""],
-    x: Float[Array, "R D"],
-    known: Float[Array, " S"],
-    num_draws: int,
-    stacked: bool,
-    criterion: Criterion,
+    functions: RowFunctions, x: Float[Array, "R D"], known: Float[Array, " S"], criterion: Criterion
 ) -> tuple[Float[Array, " R"], Float[Array, "R D"]]:
     def total(x: Array) -> tuple[Array, Array]:
-        f = model.likelihood.mean(joint_functions(model, key, x, num_draws, False, stacked))[..., 0]
-        values = criterion(f, known)
+        values = criterion(functions(x)[..., 0], known)
         return jnp.sum(values), values  # rows are independent, so the gradient of the sum has the gradient of every row
-
-    gradients, values = jax.grad(total, has_aux=True)(x)
-    return values, gradients
-
-
-@compiled
-def _integrated_slopes(
-    posterior: StackedPosteriors,
-    key: Key[Array, ""],
-    x: Float[Array, "R D"],
-    known: Float[Array, " S"],
-    first: Leaf,
-    num_draws: int,
-    criterion: Criterion,
-) -> tuple[Float[Array, " R"], Float[Array, "R D"]]:
-    """Return the same as `_slopes` for an integrated output layer, whose targets have Gaussian noise."""
-
-    def total(x: Array) -> tuple[Array, Array]:
-        values = criterion(coherent_functions(posterior, key, x, num_draws, first)[..., 0], known)
-        return jnp.sum(values), values
 
     gradients, values = jax.grad(total, has_aux=True)(x)
     return values, gradients

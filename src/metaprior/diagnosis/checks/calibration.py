@@ -14,6 +14,7 @@ from scipy.stats import kstest
 from metaprior.diagnosis.finding import Finding, LeftOut
 from metaprior.diagnosis.subject import Subject
 from metaprior.metrics import expected_calibration_error
+from metaprior.predictive.classes import class_numbers
 
 NAME = "calibration"
 #: The p-value below which a deviation is reported, and the least rows that are looked at.
@@ -150,7 +151,8 @@ def _of_classes(subject: Subject) -> Finding:
 def _labels(subject: Subject, p: np.ndarray) -> list[np.ndarray]:
     """Return classes that the model itself expects: drawn with its functions where it can, or row by row."""
     if not subject.is_training and subject.replicates is not None:
-        return [labels.astype(int).ravel() for labels in subject.replicates]
+        classes = subject.predictive.classes
+        return [class_numbers(classes, labels, "diagnose") for labels in subject.replicates]
     rng, ends = np.random.default_rng(subject.seed), np.cumsum(p, axis=1)
     draws = [np.sum(ends < rng.uniform(size=(len(p), 1)) * ends[:, -1:], axis=1) for _ in range(256)]
     return [np.minimum(labels, p.shape[1] - 1) for labels in draws]

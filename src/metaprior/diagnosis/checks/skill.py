@@ -15,7 +15,7 @@ def skill(subject: Subject) -> Finding | LeftOut:
     """Compare the negative log likelihood with that of the constant that the targets suggest."""
     if len(subject) < 2:
         return LeftOut(NAME, "one row has no standard error.")
-    own, constant = subject.predictive.log_prob(subject.targets), _constant_log_prob(subject)
+    own, constant = subject.predictive.log_prob(subject.labels), _constant_log_prob(subject)
     gain = own - constant
     mean, error = float(np.mean(gain)), float(np.std(gain, ddof=1) / np.sqrt(len(gain)))
     nll = -float(np.mean(own))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from metaprior.estimators.period import periods_of, starting_periods
+from metaprior.periods import periods_of, starting_periods
 
 SEEDS = range(5)
 

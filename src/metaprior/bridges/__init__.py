@@ -1,0 +1,40 @@
+"""Bridges to other libraries: their interfaces around the estimators of this one.
+
+Each needs its library, which is imported when a name is first used. The libraries are extras:
+`pip install "metaprior[botorch]"`.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from metaprior.bridges.activeml import PredictiveSampling
+    from metaprior.bridges.arviz import to_arviz
+    from metaprior.bridges.botorch import BoTorchModel
+    from metaprior.bridges.skpro import SkproRegressor
+
+__all__ = ["BoTorchModel", "PredictiveSampling", "SkproRegressor", "to_arviz"]
+
+#: The module of every name (the extra has the same name), and the libraries that it needs.
+_HOMES = {
+    "BoTorchModel": ("botorch", ("botorch", "torch")),
+    "PredictiveSampling": ("activeml", ("skactiveml",)),
+    "SkproRegressor": ("skpro", ("skpro",)),
+    "to_arviz": ("arviz", ("arviz",)),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'metaprior.bridges' has no attribute {name!r}; it has {__all__}.")
+    home, libraries = _HOMES[name]
+    try:
+        return getattr(importlib.import_module(f"metaprior.bridges.{home}"), name)
+    except ModuleNotFoundError as error:
+        if error.name not in libraries:
+            raise
+        raise ImportError(f'{name} needs {error.name}, which is missing: pip install "metaprior[{home}]".') from error
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,56 @@
+"""The one style of all plots: where it comes from, how axes are made in it, and where legends go."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Colours of Okabe and Ito, in the order in which several things are drawn. They differ for every kind of eye.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: The mean and its bands; functions drawn; data; what chance allows.
+MEAN, DRAWS, DATA, CHANCE = "#0072B2", "#D55E00", "#202020", "#808080"
+STYLE_FILE = Path(__file__).with_name("metaprior.mplstyle")
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in the style of metaprior inside this block; afterwards all settings of matplotlib are as before."""
+    try:
+        import matplotlib.style
+    except ImportError as error:
+        raise ImportError('metaprior.plots: plots need matplotlib; pip install "metaprior[plot]".') from error
+    with matplotlib.style.context(STYLE_FILE):
+        yield
+
+
+@contextmanager
+def drawing(axes: "Axes | None", **figure: Any) -> "Iterator[Axes]":
+    """Yield the axes to draw in, in the style: those given, or those of a new figure."""
+    with style():
+        if axes is None:
+            import matplotlib.pyplot as plt
+
+            axes = plt.figure(**figure).add_subplot()
+        yield axes
+
+
+def colour(number: int) -> str:
+    """Return the colour of the first, second, ... of several things."""
+    return COLOURS[number % len(COLOURS)]
+
+
+def legend_above(axes: "Axes", ncols: int = 4) -> None:
+    """Put the legend above the axes, where it hides no line; the title, if there is one, stays above it."""
+    handles, labels = axes.get_legend_handles_labels()
+    if len(handles) > 0:
+        axes.legend(
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=min(ncols, len(labels)),
+            borderaxespad=0.2,
+            handlelength=1.6,
+            columnspacing=1.2,
+        )
