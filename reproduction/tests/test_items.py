@@ -20,6 +20,7 @@ LONG = frozenset(
         "approx-regression",
         "architectures",
         "data-regimes",
+        "default-tables",
         "faithfulness",
         "fnp-1d",
         "four-class",
