@@ -4,6 +4,7 @@ import equinox as eqx
 import numpy as np
 import pytest
 import sklearn
+from metaprior.estimators.period import periods_of
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -16,7 +17,6 @@ from metaprior import MetaGPClassifier, MetaGPRegressor, baselines, kernels
 from metaprior.estimators import fit_together, rows
 from metaprior.estimators.checks import standard_units
 from metaprior.estimators.fit import prepare_fit
-from metaprior.estimators.period import periods_of
 from metaprior.estimators.rows import counted_rows
 
 RNG = np.random.default_rng(0)

@@ -39,7 +39,7 @@ def test_transforms_are_the_direct_sums_up_to_the_aliases_of_the_grid():
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("trend", [line, slow_trend])
 def test_explained_squares_are_those_of_least_squares_at_every_frequency(trend, count):
-    basis = trend(TURNS)
+    basis = trend(TURNS, ONES)
     rest = Y - basis @ (basis.T @ Y)
     sums = transforms(TURNS, np.column_stack([np.ones(60), basis, rest]), HIGHEST)
     numbers = np.arange(3 * OVERSAMPLING, int(HIGHEST * OVERSAMPLING) // count)
