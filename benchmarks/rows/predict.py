@@ -26,7 +26,7 @@ def measure() -> Row:
     }
     times = alternating(programs, repeats=5)
     draws, units = int(plain.n_predict_draws) // 8, plain.hidden_layer_sizes[0] + 1
-    # without an input kernel, for every row and draw: the hidden layer, the mean, and a product with the root of the weights' covariance
+    # no input kernel, for every row and draw: the hidden layer, the mean, a product with a root of the covariance
     operations = 2.0 * NUM_NEW * draws * ((NUM_COLUMNS + 1) * (units - 1) + units + units**2)
     return Row(
         "mean and std of 100,000 rows x 8, fitted on 1,000 rows, default: ours / scikit-learn's GP",
