@@ -67,6 +67,10 @@ class Kernel(eqx.Module):
         """Return a tree like the kernel: the fraction of training for which each leaf is held; inf if it is fixed."""
         return self._with_children(lambda kernel: kernel.release_times())
 
+    def step_factors(self: K) -> K:
+        """Return a tree like the kernel: what the step of each leaf is multiplied by."""
+        return self._with_children(lambda kernel: kernel.step_factors())
+
     def projected(self: K) -> K:
         """Return the kernel with every bounded hyper-parameter moved inside its bounds."""
         return self._with_children(lambda kernel: kernel.projected())
