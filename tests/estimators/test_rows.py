@@ -4,7 +4,6 @@ import equinox as eqx
 import numpy as np
 import pytest
 import sklearn
-from metaprior.estimators.period import periods_of
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -18,6 +17,7 @@ from metaprior.estimators import fit_together, rows
 from metaprior.estimators.checks import standard_units
 from metaprior.estimators.fit import prepare_fit
 from metaprior.estimators.rows import counted_rows
+from metaprior.periods import periods_of
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (30, 2))

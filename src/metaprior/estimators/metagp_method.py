@@ -279,7 +279,7 @@ class MetaGPMethod(TrainedMethod):
     def recipe(self, problem: Problem) -> Recipe:
         """Return how training goes: in the paper's order where every weight is drawn, all at once else."""
         recipe = super().recipe(problem)
-        recipe = recipe._replace(num_steps=max(1, int(self.training.max_iter) - self.spent))
+        recipe = recipe._replace(num_steps=max(int(self.training.max_iter) - self.spent, min(1, self.spent)))
         return recipe._replace(**ALL_AT_ONCE) if self.is_integrated else recipe
 
     def settling(self, problem: Problem) -> Settling | None:
