@@ -198,7 +198,7 @@ def judged(ours):
     tables = [f"t{number}" for number in range(10)]
     spread = np.array([0.0, 0.01, 0.02])
     numbers = {(table, OURS): value + spread for table, value in zip(tables, ours, strict=True)}
-    numbers |= {(table, model): 1.0 + spread for table in tables for model in (GP, TREES, default_tables.LOCAL)}
+    numbers |= {(table, model): 1.0 + spread for table in tables for model in (GP, TREES)}
     results = results_of(numbers, tables)
     assert default_tables.draw(results)["default-tables"].axes
     return default_tables.judge(results)
@@ -220,9 +220,3 @@ def test_eight_of_ten_tables_are_needed_and_the_lowest_mean_rank(ours, outcomes)
 def test_tables_on_which_the_default_is_not_level_are_named():
     evidence = judged([0.9] * 9 + [1.5])[0].evidence
     assert evidence == "RMSE: 9, not on t9; NLL: 9, not on t9"
-
-
-def test_the_local_model_is_shown_and_not_ranked():
-    assert default_tables.LOCAL in default_tables.PRESETS["paper"]["models"]
-    assert default_tables.LOCAL not in default_tables.ranked(default_tables.PRESETS["paper"])
-    assert default_tables.LOCAL not in judged([0.9] * 10)[1].evidence

@@ -21,12 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OURS = "MetaGP (default)"
-LOCAL = "MetaGP-Local[RBF]"
 GP = "Exact GP-RBF"
 TREES = "Boosted trees"
-MODELS = (OURS, GP, "Ensemble", "BNN-MFVI", "Laplace", TREES, LOCAL)
-#: Shown beside the others and not ranked: it is one of the kernels among which the default may choose.
-NOT_RANKED = (LOCAL,)
+MODELS = (OURS, GP, "Ensemble", "BNN-MFVI", "Laplace", TREES)
 #: The part of the tables on which the default should be level with the best.
 ENOUGH = 0.8
 METRICS = ("rmse", "nll", "crps", "calibration_error", "coverage_50", "coverage_90", "coverage_95")
@@ -90,7 +87,7 @@ def split(num_rows: int, test_share: float, seed: int) -> tuple[np.ndarray, np.n
 
 
 def _made(model: str) -> Callable[[], Any]:
-    own = {OURS: MetaGPRegressor, LOCAL: lambda: MetaGPRegressor(input_kernel="rbf"), TREES: BoostedTrees}
+    own = {OURS: MetaGPRegressor, TREES: BoostedTrees}
     return own.get(model) or REGRESSORS[model]
 
 
@@ -101,11 +98,6 @@ def _scored(model: Any, X: np.ndarray, y: np.ndarray, config: Config, seed: int)
     found = scores(predicted, y[test])
     seconds = time.process_time() - started
     return Outcome({**{name: found[name] for name in METRICS}, "cpu_seconds": seconds})
-
-
-def ranked(config: Config) -> list[str]:
-    """Return the models that are ranked."""
-    return [model for model in config["models"] if model not in NOT_RANKED]
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
@@ -138,7 +130,7 @@ _DISTANCES: Sequence[tuple[str, Callable[[np.ndarray], np.ndarray], str]] = (
 
 def judge(results: Results) -> list[Verdict]:
     """Count the tables on which the default is level with the best, and compare the mean ranks."""
-    models = ranked(results.config)
+    models = results.config["models"]
     return [_levels(results, models), *[_ranks(results, models, metric) for metric in ("rmse", "nll")]]
 
 
@@ -190,7 +182,7 @@ ITEM = Item(
         "split with 20 % of the rows to test on. All models have their defaults. Level with the best: the lowest mean "
         "over the splits, or above it by at most one standard error of the paired difference. The boosted trees "
         "predict a number; their NLL is that of a Gaussian whose spread is that of their residuals in a five-fold "
-        "cross-validation of the training rows. MetaGP-Local[RBF] is shown beside the others and not ranked. Scores "
+        "cross-validation of the training rows. Scores "
         "are in the units of the targets (logarithms for salaries, wages and diamond prices); cpu_seconds are of the "
         "fit and the prediction, with compiling."
     ),
