@@ -139,7 +139,8 @@ def test_relevance_tells_lengthscales_by_name_in_both_units(numbered):
 
 
 @pytest.mark.parametrize(
-    ("settings", "what"), [({}, "has none"), ({"input_kernel": "rbf", "input_projection": 1}, "projection of them")]
+    ("settings", "what"),
+    [({"input_kernel": None}, "has none"), ({"input_kernel": "rbf", "input_projection": 1}, "projection of them")],
 )
 def test_relevance_needs_a_kernel_on_the_columns(settings, what):
     model = MetaGPRegressor(**{**QUICK, "max_iter": 1}, **settings).fit(X, Y)
