@@ -62,7 +62,7 @@ STREAMS = [
     (("--version",), "1</dev/null", 1, "cannot be written to stdout (Bad file descriptor"),
     ((*ABSENT, "--json"), ">/dev/full", 1, "there is no file absent"),
     ((*ABSENT, "--json"), ">&-", 1, "stdout is closed"),
-    (("fit", "--json"), ">/dev/full", 2, "arguments are required: --target, --out"),
+    (("fit", "--json"), ">/dev/full", 2, "arguments are required: --target, TABLE, --out"),
 ]
 
 
