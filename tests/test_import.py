@@ -128,7 +128,7 @@ def test_public_classes_and_functions_are_ten_or_fewer():
 
 #: Parts that are no part of the public interface.
 INTERNAL = {"__main__", "cache_folder", "cli", "compilation", "comparison", "forks", "hypers", "latents", "model"}
-INTERNAL |= {"numerics", "parallel", "random", "types", "version"}
+INTERNAL |= {"dates", "names", "numerics", "parallel", "periods", "random", "types", "user_warnings", "version"}
 #: Paths that go with the next release.
 INTERNAL |= {"active", "bandit", "optimise", "chosen_rows"}
 

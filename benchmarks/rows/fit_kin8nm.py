@@ -12,7 +12,8 @@ def measure() -> Row:
     """Return (time of our fit) / (time of GPyTorch's)."""
     x, y = training_rows("kin8nm")
     programs = {
-        "ours": lambda: MetaGPRegressor(input_kernel=None, random_state=0).fit(x, y),
+        "ours": lambda: MetaGPRegressor(random_state=0).fit(x, y),
+        "ours, no input kernel": lambda: MetaGPRegressor(input_kernel=None, random_state=0).fit(x, y),
         "GPyTorch": sparse_gp(x, y, NUM_INDUCING, NUM_STEPS, BATCH),
     }
     times = alternating(programs, repeats=2)
@@ -22,7 +23,7 @@ def measure() -> Row:
         "<= 1",
         {
             "seconds": times,
-            "seconds to within 0.1 % of the final bound, ours": seconds_to_bound(
+            "seconds to within 0.1 % of the final bound, ours, no input kernel": seconds_to_bound(
                 MetaGPRegressor(input_kernel=None, random_state=0), x, y
             ),
         },

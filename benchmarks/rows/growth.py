@@ -72,7 +72,7 @@ def measure() -> Row:
     }
     exponents = {name: _exponent(points) for name, points in series.items()}
     return Row(
-        "exponent of a fit in rows, 10,000 to 1,000,000 (steps that see all rows; 10 columns, default model)",
+        "exponent of a fit in rows, 10,000 to 1,000,000 (steps that see all rows; 10 columns, no input kernel)",
         exponents["step, rows"],
         "<= 1.05",
         {

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from metaprior.comparison import compare
     from metaprior.diagnosis import diagnose
-    from metaprior.estimators import MetaGPClassifier, MetaGPRegressor
+    from metaprior.estimators import MetaGPClassifier, MetaGPRegressor, relevance
     from metaprior.inputs import Projection
     from metaprior.io.saving import load
     from metaprior.model import Model
@@ -69,6 +69,7 @@ __all__ = [
     "plots",
     "predictive",
     "prior",
+    "relevance",
     "tables",
     "weight_gp",
     "weights",
@@ -84,6 +85,7 @@ _HOMES = {
     "compare": "metaprior.comparison",
     "diagnose": "metaprior.diagnosis",
     "load": "metaprior.io.saving",
+    "relevance": "metaprior.estimators",
 }
 
 

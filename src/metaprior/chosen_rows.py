@@ -52,8 +52,8 @@ def _relative_covariance(model: Model, key: Key[Array, ""], num_draws: int, rows
         return total + each / num_draws, None
 
     total = jax.lax.scan(add, jnp.zeros((len(x), len(x)), x.dtype), normals)[0]
-    real = jnp.asarray(rows.weight) > 0
-    return total * real * real[:, None]
+    root = jnp.sqrt(jnp.asarray(rows.weight, x.dtype))  # a row that counts w times has the noise's variance over w
+    return total * root * root[:, None]
 
 
 def least_known(covariance: Float[np.ndarray, "N N"], tolerance: float, most: int, fewest: int = 0) -> np.ndarray:

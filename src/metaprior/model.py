@@ -77,6 +77,15 @@ def release_times(model: Model) -> Model:
     )
 
 
+def step_factors(model: Model) -> Model:
+    """Return a tree like the model: what the step of each leaf is multiplied by."""
+    return jax.tree.map(
+        lambda node: node.step_factors() if isinstance(node, Kernel) else 1.0,
+        model,
+        is_leaf=lambda node: isinstance(node, Kernel),
+    )
+
+
 def projected(model: Model) -> Model:
     """Return the model with every bounded hyper-parameter inside its bounds."""
     return jax.tree.map(

@@ -16,6 +16,7 @@ from metaprior import MetaGPClassifier, MetaGPRegressor, baselines, multitask
 SMALL = {
     "hidden_layer_sizes": (2,),
     "max_iter": 20,
+    "input_kernel": None,
     "random_state": 0,
     "n_warmup": 5,
     "n_samples": 5,

@@ -27,7 +27,7 @@ import numpy as np
 from metaprior import MetaGPRegressor
 X = np.linspace(0, 1, 8)[:, None]
 def fitted():
-    return MetaGPRegressor((2,), max_iter=2, n_predict_draws=2, random_state=0).fit(X, X[:, 0])
+    return MetaGPRegressor((2,), input_kernel=None, max_iter=2, n_predict_draws=2, random_state=0).fit(X, X[:, 0])
 """
 
 

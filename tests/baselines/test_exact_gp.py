@@ -296,7 +296,7 @@ def test_a_joint_draw_over_too_many_rows_is_refused(fitted, monkeypatch):
 
 def test_questions_with_a_mistake(fitted):
     distribution = fitted.predict_distribution(NEW)
-    with pytest.raises(ValueError, match="quantile: levels must lie strictly between 0 and 1; got 1.5"):
+    with pytest.raises(ValueError, match="quantile: levels must lie strictly between 0 and 1, such as 0.5; got 1.5"):
         distribution.quantile(1.5)
     for name in ("log_prob", "cdf", "crps"):
         with pytest.raises(ValueError, match=f"{name}: expected 40 targets, one per row; got 3"):

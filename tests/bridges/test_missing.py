@@ -22,6 +22,7 @@ import importlib.machinery, json, sys
 class Nowhere:
     def find_spec(self, name, path=None, target=None):
         return None if name.split(".")[0] in HIDDEN else real(name, path, target)
+    find_distributions = staticmethod(importlib.machinery.PathFinder.find_distributions)
 HIDDEN = ("torch", "botorch", "skactiveml", "skpro", "arviz", "arviz_base")
 real = importlib.machinery.PathFinder.find_spec
 place = sys.meta_path.index(importlib.machinery.PathFinder)

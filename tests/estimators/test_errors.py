@@ -290,7 +290,7 @@ def test_projection_sizes_must_be_positive(dims):
 
 
 def test_quantile_levels_lie_between_0_and_1(fitted):
-    with pytest.raises(ValueError, match="quantile: levels must lie strictly between 0 and 1; got 1.5"):
+    with pytest.raises(ValueError, match="quantile: levels must lie strictly between 0 and 1, such as 0.5; got 1.5"):
         fitted.predict_distribution(X).quantile(1.5)
 
 

@@ -225,8 +225,9 @@ MISTAKES = {
 def test_a_mistake_is_named_before_training(options, num_rows, num_outputs, message, monkeypatch):
     monkeypatch.setattr(method, "train", lambda *_, **__: pytest.fail("training began"))
     y = np.zeros(num_rows) if num_outputs == 1 else np.zeros((num_rows, num_outputs))
+    x = np.arange(2.0 * num_rows).reshape(num_rows, 2)  # rows that are equal would be joined
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
-        MetaGPRegressor(**SMALL, **{"input_kernel": None, **options}).fit(np.ones((num_rows, 2)), y)
+        MetaGPRegressor(**SMALL, **{"input_kernel": None, **options}).fit(x, y)
 
 
 # --- odd data and odd models ------------------------------------------------------------------------------------------

@@ -6,10 +6,13 @@ is maximised by L-BFGS, from the given hyper-parameters and from random ones aro
 scikit-learn's, and so is this evidence. Only the gradient is computed differently: the derivative of log p(y) by K,
 (C^-1 y y' C^-1 - C^-1) / 2, is pulled back through the kernel, so that no matrix per hyper-parameter is stored.
 Everything is in standardised units.
+
+A row that counts w times tells of the function as one row with the noise's variance over w does, and adds a constant
+(`repetitions`).
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -46,9 +49,12 @@ class Evidence:
     theta is that of the kernel, followed by the logarithm of the noise if it is learned.
     """
 
-    def __init__(self, start: Hypers, x: np.ndarray, y: np.ndarray, *, noise_learned: bool) -> None:
-        """Keep the data and where the hyper-parameters start."""
+    def __init__(
+        self, start: Hypers, x: np.ndarray, y: np.ndarray, *, noise_learned: bool, weight: np.ndarray | None = None
+    ) -> None:
+        """Keep the data and where the hyper-parameters start; a row counts `weight` times, or once."""
         self.start, self.x, self.y, self.noise_learned = start, x, y, noise_learned
+        self.weight = np.ones(len(y)) if weight is None else weight
         kernel, noise = KernelForScikit(start.kernel), [np.log(start.noise)] if noise_learned else []
         self.theta = np.append(kernel.theta, noise)
         self.bounds = np.vstack([kernel.bounds, *[np.log(NOISE_BOUNDS) for _ in noise]])
@@ -64,7 +70,7 @@ class Evidence:
         hypers = self.hypers(theta)
         kernel = KernelForScikit(hypers.kernel)
         covariance = kernel(self.x)
-        covariance[np.diag_indices_from(covariance)] += _diagonal(hypers)
+        covariance[np.diag_indices_from(covariance)] += _diagonal(hypers) / self.weight
         try:
             factor = cholesky(covariance, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
@@ -73,9 +79,16 @@ class Evidence:
         log_root = np.sum(np.log(np.diag(factor)))  # log |C| / 2
         value = -0.5 * self.y @ weights - log_root - 0.5 * len(self.y) * np.log(2 * np.pi)
         slope = _slope(weights, factor)
-        # dC / d log noise = 2 noise^2 I
-        of_noise = [2 * hypers.noise**2 * np.trace(slope)] if self.noise_learned else []
+        # dC / d log noise = 2 noise^2 / weight, on the diagonal
+        by_noise = 2 * hypers.noise**2 * np.sum(np.diag(slope) / self.weight) - np.sum(self.weight - 1)
+        of_noise = [by_noise] if self.noise_learned else []
+        value += repetitions(hypers.noise, self.weight)
         return float(value), np.append(kernel.pulled_back(self.x, slope), of_noise)
+
+
+def repetitions(noise: float, weight: np.ndarray) -> float:
+    """Return what rows add that count w times: -(w - 1) log(2 pi noise^2) / 2 - log(w) / 2, summed over rows."""
+    return -0.5 * float(np.sum(weight - 1) * np.log(2 * np.pi * noise**2) + np.sum(np.log(weight)))
 
 
 def _slope(weights: np.ndarray, factor: np.ndarray) -> np.ndarray:
@@ -116,13 +129,19 @@ def _climbed(evidence: Evidence, theta: np.ndarray, max_iter: int) -> tuple[floa
 
 
 def conditioned(
-    hypers: Hypers, x: np.ndarray, y: np.ndarray, jitters: Sequence[float] = (0.0,)
+    hypers: Hypers,
+    x: np.ndarray,
+    y: np.ndarray,
+    jitters: Sequence[float] = (0.0,),
+    weight: np.ndarray | None = None,
 ) -> GaussianProcessRegressor:
     """Return the GP given the data. Its kernel is that of the function alone, and its `alpha` is the noise variance.
 
-    `jitters` are added to the diagonal, in fractions of its mean, one after the other until it can be factorised.
+    A row counts `weight` times, or once. `jitters` are added to the diagonal, in fractions of its mean, one after the
+    other until it can be factorised.
     """
-    kernel, diagonal = KernelForScikit(hypers.kernel), _diagonal(hypers)
+    kernel = KernelForScikit(hypers.kernel)
+    diagonal: Any = _diagonal(hypers) if weight is None else _diagonal(hypers) / weight
     for jitter in jitters:
         added = jitter * float(np.mean(kernel.diag(x))) if jitter else 0.0
         gp = GaussianProcessRegressor(kernel, alpha=diagonal + added, optimizer=None, copy_X_train=False)

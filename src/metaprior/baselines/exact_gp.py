@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from metaprior import kernels
-from metaprior.baselines.evidence import Evidence, Hypers, check_kernel, conditioned, maximised
+from metaprior.baselines.evidence import Evidence, Hypers, check_kernel, conditioned, maximised, repetitions
 from metaprior.baselines.gp_functions import MOST_ROWS, ExactFunctions
 from metaprior.estimators.base import Regressor
 from metaprior.estimators.checks import expect, expect_whole, is_whole
@@ -78,11 +78,15 @@ class ExactGPMethod:
         for k in range(problem.num_functions):
             hypers = Hypers(self._starting_kernel(problem, k), float(noise[k]))
             if self.config.max_iter:
-                evidence = Evidence(hypers, problem.x_unit, problem.targets[:, k], noise_learned=learned)
+                rows = problem.x_unit, problem.targets[:, k]
+                evidence = Evidence(hypers, *rows, noise_learned=learned, weight=problem.weight)
                 hypers, num_steps = self._maximised(evidence, seed)
                 steps.append(num_steps)
             found.append(hypers)
-        gps = [conditioned(hypers, problem.x_unit, problem.targets[:, k]) for k, hypers in enumerate(found)]
+        gps = [
+            conditioned(hypers, problem.x_unit, problem.targets[:, k], weight=problem.weight)
+            for k, hypers in enumerate(found)
+        ]
         return {**in_data_units(found, gps, problem), "draw_seed_": seed, "n_iter_": max(steps)}
 
     def _maximised(self, evidence: Evidence, seed: int) -> tuple[Hypers, int]:
@@ -104,17 +108,21 @@ class ExactGPMethod:
             check_numbers("the inputs of a GP", x, (num_rows, num_features), -MOST_SCALE)
             check_numbers("the targets of a GP", y, (num_rows,), -MOST_SCALE)
             check_kernel(hypers.kernel, x)
+            weight = vars(fitted).get("_row_weight")
+            if weight is not None:
+                check_numbers("the weights of a GP", weight, (num_rows,), float(np.finfo(float).tiny))
 
     def _starting_kernel(self, problem: Problem, k: int) -> Scaled:
         """Return the kernel, with its variance, for standardised inputs and the standardised k-th target."""
         asked = self.config.kernel
-        kernel = kernels.RBF() if asked is None else kernels.named(asked, "kernel")
+        kernel = (kernels.RBF() if asked is None else kernels.named(asked, "kernel")).with_columns(problem.names)
         scaled = (
             with_scale_times(kernel, _target_scales(problem)[k] ** -2)
             if isinstance(kernel, Scaled)
             else Scaled(kernel, 1.0)
         )
-        inner = for_standardised(scaled.inner, problem.x, problem.targets[:, [k]], problem.x_scale)
+        rows = problem.x, problem.targets[:, [k]], problem.x_scale
+        inner = for_standardised(scaled.inner, *rows, weight=problem.weight)
         return scaled.set_params(inner=inner)
 
     def predictive(self, fitted: Any, x_unit: np.ndarray, targets: Targets) -> GaussianPredictive:
@@ -144,18 +152,23 @@ def in_data_units(found: list[Hypers], gps: list[GaussianProcessRegressor], prob
     assert isinstance(problem.kind, RegressionTargets)
     scales, flat = problem.kind.scale, problem.kind.flat
     fitted = tuple(
-        with_scale_times(hypers.kernel, scale**2).set_params(inner=hypers.kernel.inner.unstandardised(problem.x_scale))
+        with_scale_times(hypers.kernel, scale**2)
+        .set_params(inner=hypers.kernel.inner.unstandardised(problem.x_scale))
+        .with_names(problem.names)
         for hypers, scale in zip(found, scales, strict=True)
     )
     noise = np.array([hypers.noise for hypers in found]) * scales
     evidence = sum(gp.log_marginal_likelihood() for gp in gps)
+    if problem.weight is not None:
+        evidence += sum(repetitions(hypers.noise, problem.weight) for hypers in found)
     return {
         "_hypers": found,
         "gps_": gps,
         "kernel_": fitted[0] if flat else fitted,
         "noise_": float(noise[0]) if flat else noise,
         # p(y) = p(y / scale) / scale^N
-        "log_evidence_": float(evidence - problem.num_rows * np.sum(np.log(scales))),
+        "log_evidence_": float(evidence - problem.total_weight * np.sum(np.log(scales))),
+        "_row_weight": problem.weight,
     }
 
 
@@ -245,7 +258,8 @@ class ExactGPRegressor(Regressor):
         if "_rows" not in vars(self):
             raise AttributeError("gps_: this ExactGPRegressor is not fitted yet.")
         pairs = zip(vars(self)["_hypers"], vars(self)["_rows"], strict=True)
-        return [conditioned(hypers, x, y, RESTORED_JITTERS) for hypers, (x, y) in pairs]
+        weight = vars(self).get("_row_weight")
+        return [conditioned(hypers, x, y, RESTORED_JITTERS, weight) for hypers, (x, y) in pairs]
 
     def saved_state(self) -> dict[str, Any]:
         """Return the state, with the data of the GPs in their place. The GPs can be computed from these."""

@@ -108,7 +108,7 @@ class HMCMethod(NetworkMethod):
         weight_kernel = RBF() if config.weight_kernel is None else named(config.weight_kernel, "weight_kernel")
         input_kernel = None
         if config.input_kernel is not None:
-            input_kernel = named(config.input_kernel, "input_kernel")
+            input_kernel = named(config.input_kernel, "input_kernel").with_columns(problem.names)
             if input_kernel.unknown_periods():
                 raise ValueError("input_kernel: expected a period, because the sampler needs a value to start from.")
             input_kernel = input_kernel.bound_to(problem.x.shape[1]).standardised(problem.x_scale)
@@ -121,7 +121,7 @@ class HMCMethod(NetworkMethod):
         seeds = np.random.default_rng(seed).integers(2**31 - 1, size=int(self.config.n_chains)).tolist()
         settings = self.config.settings()
         with self.computing():
-            data = make_data(problem.x_unit, problem.targets, dtype=np.dtype(self.dtype).type)
+            data = make_data(problem.x_unit, problem.targets, problem.weight, np.dtype(self.dtype).type)
             starts = []
             for index, own in enumerate(seeds):
                 store = checkpoint and Checkpoint(checkpoint.inside(f"start{index}"))

@@ -68,8 +68,9 @@ class LaplaceMethod(NetworkMethod):
         fit = self.point.train(self.point.job(problem, seed), problem, checkpoint)
         with in_float64():
             model = as_float64(fit.model)
-            curvature = curvature_of(model, problem.x_unit, self.structure)
-            evidence = Evidence(model, weights_of(model), problem.x_unit, problem.targets, curvature)
+            curvature = curvature_of(model, problem.x_unit, self.structure, problem.weight)
+            rows = problem.x_unit, problem.targets
+            evidence = Evidence(model, weights_of(model), *rows, curvature, problem.weight)
             log_precision, log_factor, log_evidence = evidence.best(-2 * np.log(scale))
             around = _around(model, curvature, log_precision, log_factor)
         attributes = self.point.attributes(fit._replace(model=as_numpy(around)), problem, seed)
@@ -96,28 +97,33 @@ def _around(model: Model, curvature: Curvature, log_precision: float, log_factor
     return Model(weights, model.network, likelihood)
 
 
-def curvature_of(model: Model, x: np.ndarray, structure: str) -> Curvature:
-    """Return the curvature H of all layers, or of the last one."""
+def curvature_of(model: Model, x: np.ndarray, structure: str, weight: np.ndarray | None = None) -> Curvature:
+    """Return the curvature H of all layers, or of the last one; a row counts `weight` times, or once."""
+    weight = np.ones(len(x)) if weight is None else weight
     values = weights_of(model)
     shapes = [tuple(v.shape) for v in values]
     if structure == "auto":
         structure = "full" if sum(int(np.prod(s)) for s in shapes) <= FULL_WEIGHTS else "kronecker"
     if structure == "kronecker":
-        return _kronecker(model, x)
+        return _kronecker(model, x, weight)
     free = len(values) - 1 if structure == "last_layer" else 0
     total = sum(
-        np.asarray(dense_gauss_newton(model.network, model.likelihood, values, rows, free)) for rows in chunks(x)
+        np.asarray(dense_gauss_newton(model.network, model.likelihood, values, rows, free, each))
+        for rows, each in zip(chunks(x), chunks(weight), strict=True)
     )
     eigenvalues, vectors = np.linalg.eigh(total)
     return DenseCurvature(np.maximum(eigenvalues, 0), vectors, tuple(shapes[free:]), tuple(shapes[:free]))
 
 
-def _kronecker(model: Model, x: np.ndarray) -> KroneckerCurvature:
+def _kronecker(model: Model, x: np.ndarray, weight: np.ndarray) -> KroneckerCurvature:
     values = weights_of(model)
-    parts = [kronecker_factors(model.network, model.likelihood, values, rows) for rows in chunks(x)]
+    parts = [
+        kronecker_factors(model.network, model.likelihood, values, rows, each)
+        for rows, each in zip(chunks(x), chunks(weight), strict=True)
+    ]
     inputs, outputs = ([sum(np.asarray(p[side][l]) for p in parts) for l in range(len(values))] for side in (0, 1))
     split_in = [np.linalg.eigh(a) for a in inputs]
-    split_out = [np.linalg.eigh(g / len(x)) for g in outputs]
+    split_out = [np.linalg.eigh(g / np.sum(weight)) for g in outputs]
     return KroneckerCurvature(
         tuple(np.maximum(v, 0) for v, _ in split_in),
         tuple(u for _, u in split_in),

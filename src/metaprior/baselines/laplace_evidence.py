@@ -16,7 +16,7 @@ from metaprior.weights.point import product
 WIDEST_FACTOR = 3.0
 
 
-def chunks(x: np.ndarray) -> list[jnp.ndarray]:
+def chunks(x: np.ndarray) -> list[Array]:
     """Return the rows in parts that fit into memory."""
     return [jnp.asarray(x[start : start + CHUNK_ROWS]) for start in range(0, len(x), CHUNK_ROWS)]
 
@@ -32,15 +32,24 @@ class Evidence:
     and b / c^2. A point estimate makes the noise too small; the evidence corrects it for the weights that were fitted.
     """
 
-    def __init__(self, model: Model, point: Weights, x: np.ndarray, targets: np.ndarray, curvature: Curvature) -> None:
-        """Compute what depends on neither the precision nor the noise. `point` is w*."""
-        values = tuple(map(jnp.asarray, point))
-        parts = [_fit_and_slopes(model, values, *rows) for rows in zip(chunks(x), chunks(targets), strict=True)]
+    def __init__(
+        self,
+        model: Model,
+        point: Weights,
+        x: np.ndarray,
+        targets: np.ndarray,
+        curvature: Curvature,
+        weight: np.ndarray | None = None,
+    ) -> None:
+        """Compute what depends on neither the precision nor the noise. `point` is w*; a row counts `weight` times."""
+        values, weight = tuple(map(jnp.asarray, point)), np.ones(len(x)) if weight is None else weight
+        rows = zip(chunks(x), chunks(targets), chunks(weight), strict=True)
+        parts = [_fit_and_slopes(model, values, *part) for part in rows]
         self.log_prob, self.misfit = sum(float(p) for p, _, _ in parts), sum(float(m) for _, m, _ in parts)
         self.eigenvalues, self.point = np.asarray(curvature.eigenvalues()), _coefficients(curvature, values)
         self.slope = sum(_coefficients(curvature, slopes) for *_, slopes in parts)
         self.learned = isinstance(model.likelihood, Gaussian) and model.likelihood.learned
-        self.num_targets = targets.size
+        self.num_targets = targets.shape[1] * float(np.sum(weight))
 
     def __call__(self, log_precision: float, log_factor: float) -> float:
         """Return the log evidence."""
@@ -68,12 +77,12 @@ class Evidence:
         return float(found.x[0]), float(found.x[1]) if self.learned else 0.0, -float(found.fun)
 
 
-def _fit_and_slopes(model: Model, values: Weights, x: Array, y: Array) -> tuple[Array, Array, Weights]:
+def _fit_and_slopes(model: Model, values: Weights, x: Array, y: Array, weight: Array) -> tuple[Array, Array, Weights]:
     """Return log p(y | w) at some rows, sum ((y - f) / noise)^2 for a Gaussian (else 0), and the gradient by w."""
     f, back = jax.vjp(lambda weights: model.network([product(w) for w in weights], x), values)
-    log_prob, slope = jax.value_and_grad(lambda f: jnp.sum(model.likelihood.log_prob(f, y)))(f)
+    log_prob, slope = jax.value_and_grad(lambda f: jnp.sum(weight * model.likelihood.log_prob(f, y)))(f)
     noise = model.likelihood.noise if isinstance(model.likelihood, Gaussian) else np.inf
-    return log_prob, jnp.sum(((y - f) / noise) ** 2), back(slope)[0]
+    return log_prob, jnp.sum(weight[:, None] * ((y - f) / noise) ** 2), back(slope)[0]
 
 
 def _coefficients(curvature: Curvature, layers: Weights) -> np.ndarray:

@@ -6,13 +6,13 @@ k-th smallest of the other n, k = ceil((n + 1) level), with a probability of at 
 """
 
 import math
-import warnings
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from metaprior.estimators.checks import expect, is_number
+from metaprior.user_warnings import warn_user
 
 
 class TooFewRows(UserWarning):
@@ -44,11 +44,10 @@ def threshold(scores: np.ndarray, level: float) -> float:
 def warn_of_too_few(num_rows: int, level: float, consequence: str) -> None:
     """Warn if no finite threshold has the coverage that was asked for."""
     if num_rows < fewest_rows(level):
-        warnings.warn(
+        warn_user(
             f"a level of {level:g} needs at least {fewest_rows(level)} rows of calibration; got {num_rows}. "
             f"{consequence}. Give more rows, or ask for a lower level.",
             TooFewRows,
-            stacklevel=4,
         )
 
 

@@ -94,11 +94,6 @@ class Subject:
         return share > 0.5, f"{share:.0%} of them are among the rows that the model keeps"
 
     @property
-    def labels(self) -> np.ndarray:
-        """The targets as the model has them: for a classifier the labels of `classes_`."""
-        return self.estimator.classes_[self.targets] if self.is_classification else self.targets
-
-    @property
     def title(self) -> str:
         """The estimator, and which rows these are."""
         kind = "training rows" if self.is_training else "held-out rows"

@@ -38,8 +38,8 @@ class Estimator(BaseEstimator, abc.ABC):
         """Return how the model is fitted and asked, by the parameters of now."""
 
     @abc.abstractmethod
-    def _targets_of(self, y: np.ndarray) -> Targets:
-        """Return the kind of targets that y is, or raise."""
+    def _targets_of(self, y: np.ndarray, weight: np.ndarray | None) -> Targets:
+        """Return the kind of targets that y is, or raise; a row counts `weight` times."""
 
     @abc.abstractmethod
     def _fitted_targets(self) -> Targets:
@@ -49,7 +49,15 @@ class Estimator(BaseEstimator, abc.ABC):
         """Return what scikit-learn's validation is to ask of y."""
         return {}
 
-    def fit(self, X: Any, y: Any, *, checkpoint: str | os.PathLike[str] | None = None, every: int = 1000) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: int = 1000,
+    ) -> Self:
         """Fit the posterior.
 
         Parameters
@@ -57,6 +65,8 @@ class Estimator(BaseEstimator, abc.ABC):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), or (n_samples, n_targets) for a regressor
             Numbers for a regressor; class labels, numbers or strings, for a classifier.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts: 2 is the same as the row twice, and 0 as no row. None is 1 for every row.
         checkpoint : str or path, default=None
             A folder to keep the run in. If the run is killed, the same call goes on from there and ends with the same
             bits.
@@ -68,7 +78,7 @@ class Estimator(BaseEstimator, abc.ABC):
         self
         """
         with one_fit():
-            prepared = prepare_fit(self, X, y)
+            prepared = prepare_fit(self, X, y, sample_weight)
             fitted = prepared.method.fit(prepared.problem, prepared.seed, checkpoint_config(checkpoint, every))
             store_fit(self, prepared, fitted)
         return self
@@ -167,13 +177,13 @@ class Regressor(RegressorMixin, Estimator):
     def _target_checks(self) -> dict[str, bool]:
         return {"multi_output": True, "y_numeric": True}
 
-    def _targets_of(self, y: np.ndarray) -> RegressionTargets:
+    def _targets_of(self, y: np.ndarray, weight: np.ndarray | None) -> RegressionTargets:
         config = NoiseConfig.of(self)
         config.check()
         last = None if self._last_model() is None else self._fitted_targets()
         floats = y.astype(np.float64)
         refuse_lost_digits("y", y, floats)
-        return RegressionTargets.of(floats, config, last)
+        return RegressionTargets.of(floats, config, last, weight)
 
     def _fitted_targets(self) -> RegressionTargets:
         return RegressionTargets(self.y_offset_, self.y_scale_, self._flat, NoiseConfig.of(self))
@@ -212,7 +222,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     classes_: np.ndarray
 
-    def _targets_of(self, y: np.ndarray) -> ClassTargets:
+    def _targets_of(self, y: np.ndarray, weight: np.ndarray | None) -> ClassTargets:
         last = None if self._last_model() is None else self._fitted_targets()
         return ClassTargets.of(type(self).__name__, y, last)
 

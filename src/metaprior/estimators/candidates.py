@@ -138,7 +138,7 @@ def _waves(problem: Problem) -> list[_Wave]:
         return []
     found: list[tuple[float, _Wave]] = []
     for column, values in enumerate(problem.x.T):
-        periods = periods_of(values, problem.targets)
+        periods = periods_of(values, problem.targets, problem.weight)
         pairs = list(zip(periods.gain.tolist(), periods.period.tolist(), strict=True))[:MOST_PERIODS]
         found += [(gain, _Wave(column, period)) for gain, period in pairs if gain > LEAST_GAIN]
     best = max((gain for gain, _ in found), default=0.0)

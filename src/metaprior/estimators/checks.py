@@ -30,8 +30,12 @@ def expect(name: str, value: object, what: str, holds: bool) -> None:
         raise ValueError(f"{name}: expected {what}; got {value!r}.")
 
 
-def standard_units(columns: np.ndarray, name: str = "X") -> tuple[np.ndarray, np.ndarray]:
+def standard_units(
+    columns: np.ndarray, name: str = "X", weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean and the standard deviation of every column; at least 1 for columns that do not vary.
+
+    `weight` says how often a row counts; None: once.
 
     A column that varies by no more than rounding can make of a constant does not vary. Numbers whose squares, or the
     squares of whose differences, are no floats are refused.
@@ -42,8 +46,18 @@ def standard_units(columns: np.ndarray, name: str = "X") -> tuple[np.ndarray, np
     is_seen = (spread > LEAST_SPREAD) | (spread <= rounding)
     _expect_each(name, spread, f"numbers that differ by more than {LEAST_SPREAD:g}, if at all; multiply", is_seen)
     start = np.where(spread < NEARLY_EQUAL * size, columns[0], 0.0)  # differences of nearly equal numbers are exact
-    offset, scale = start + (columns - start).mean(axis=0), (columns - start).std(axis=0)
+    mean, scale = _moments(columns - start, weight)
+    offset = start + mean
     return offset, np.where(scale > rounding, scale, np.maximum(1.0, rounding))
+
+
+def _moments(columns: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the standard deviation of every column, of rows that count `weight` times."""
+    if weight is None:
+        return columns.mean(axis=0), columns.std(axis=0)
+    part = weight / np.sum(weight)
+    mean = part @ columns
+    return mean, np.sqrt(part @ (columns - mean) ** 2)
 
 
 def _expect_each(name: str, found: np.ndarray, what: str, holds: np.ndarray) -> None:
@@ -81,14 +95,6 @@ def refuse_lost_digits(name: str, given: Any, floats: np.ndarray) -> None:
             f"{name}: expected numbers that are still different as float64, which has 16 digits; those of column "
             f"{int(np.argmax(is_lost))} differ in later digits alone. Subtract a constant first."
         )
-
-
-def text_columns(X: Any) -> list[Any]:
-    """Return the names of a frame's columns that hold no numbers."""
-    dtypes = getattr(X, "dtypes", None)
-    if dtypes is None or not hasattr(dtypes, "items"):
-        return []
-    return [name for name, dtype in dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
 
 
 def expect_whole(name: str, value: object, lowest: int) -> None:

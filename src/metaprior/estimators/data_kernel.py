@@ -27,6 +27,7 @@ def input_kernel_for(
     scale: np.ndarray,
     peak: int = 0,
     start: float = START_LENGTHSCALE,
+    weight: np.ndarray | None = None,
 ) -> Kernel:
     """Return a network's input kernel for inputs divided by `scale`: one that stands alone starts at a given length.
 
@@ -34,14 +35,21 @@ def input_kernel_for(
     """
     if isinstance(kernel, Stationary):
         kernel = kernel.starting_at(start)
-    return for_standardised(kernel, x, targets, scale, peak)
+    return for_standardised(kernel, x, targets, scale, peak, weight)
 
 
-def for_standardised(kernel: Kernel, x: np.ndarray, targets: np.ndarray, scale: np.ndarray, peak: int = 0) -> Kernel:
+def for_standardised(
+    kernel: Kernel,
+    x: np.ndarray,
+    targets: np.ndarray,
+    scale: np.ndarray,
+    peak: int = 0,
+    weight: np.ndarray | None = None,
+) -> Kernel:
     """Return the kernel for inputs divided by `scale`, one value a column; unknown periods come from the spectrum.
 
-    `peak` 0 takes the highest peak, 1 the next, and so on.
+    `peak` 0 takes the highest peak, 1 the next, and so on. A row counts `weight` times; None: once.
     """
     if kernel.unknown_periods():
-        kernel = kernel.with_periods(starting_periods(x, targets, peak))
+        kernel = kernel.with_periods(starting_periods(x, targets, peak, weight))
     return kernel.bound_to(x.shape[1]).standardised(scale)

@@ -243,7 +243,9 @@ class MetaGPMethod(TrainedMethod):
         attributes = super().attributes(fit, problem, seed)
         weights = metagp_of(attributes["model_"].weights)
         kernel, projected = weights.input_kernel, bool(weights.input_map.means)
-        in_data_units = kernel if kernel is None or projected else kernel.unstandardised(problem.x_scale)
+        in_data_units = (
+            kernel if kernel is None or projected else kernel.unstandardised(problem.x_scale).with_names(problem.names)
+        )
         warn_of_far_codes(weights)
         return {**attributes, "input_kernel_": in_data_units}
 
@@ -277,7 +279,7 @@ class MetaGPMethod(TrainedMethod):
     def recipe(self, problem: Problem) -> Recipe:
         """Return how training goes: in the paper's order where every weight is drawn, all at once else."""
         recipe = super().recipe(problem)
-        recipe = recipe._replace(num_steps=max(1, int(self.training.max_iter) - self.spent))
+        recipe = recipe._replace(num_steps=max(int(self.training.max_iter) - self.spent, min(1, self.spent)))
         return recipe._replace(**ALL_AT_ONCE) if self.is_integrated else recipe
 
     def settling(self, problem: Problem) -> Settling | None:

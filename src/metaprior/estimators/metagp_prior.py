@@ -91,12 +91,24 @@ def _input_kernel(
         return asked.kernel
     kernel = kernels.named(asked, "input_kernel")
     if projection is not None:
-        if kernel.unknown_periods():
-            raise ValueError("input_kernel: with an input_projection, give the period (in projected units).")
+        _check_projected(kernel)
         return kernel
+    kernel = kernel.with_columns(problem.names)
     # rows of D standardised columns lie about sqrt(2 D) apart
     start = float(np.sqrt(problem.x.shape[1])) if integrated else START_LENGTHSCALE
-    return input_kernel_for(kernel, problem.x, problem.targets, problem.x_scale, problem.start, start)
+    return input_kernel_for(kernel, problem.x, problem.targets, problem.x_scale, problem.start, start, problem.weight)
+
+
+def _check_projected(kernel: Kernel) -> None:
+    """Raise where a kernel on projected inputs says what only the inputs themselves have."""
+    if kernel.unknown_periods():
+        raise ValueError("input_kernel: with an input_projection, give the period (in projected units).")
+    named = kernel.column_names()
+    if named:
+        raise ValueError(
+            f"input_kernel: with an input_projection it sees projected inputs, which have no names; got the columns "
+            f"{named}. Give numbers, such as on(0), or leave the projection out."
+        )
 
 
 def _check_local_below(spec: MetaGPSpec, num_layers: int) -> None:

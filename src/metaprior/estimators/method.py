@@ -51,11 +51,20 @@ class Problem(NamedTuple):
     last: Model | None = None
     #: Which of several starts this is: a period starts from another peak of the spectrum.
     start: int = 0
+    #: The names of the columns, where they have names.
+    names: tuple[str, ...] | None = None
+    #: How often each row counts; None: once.
+    weight: np.ndarray | None = None
 
     @property
     def num_rows(self) -> int:
         """The number of rows."""
         return len(self.x)
+
+    @property
+    def total_weight(self) -> float:
+        """How many rows all of them count as."""
+        return float(len(self.x) if self.weight is None else np.sum(self.weight))
 
 
 class Method(Protocol):
@@ -316,10 +325,11 @@ class TrainedMethod(NetworkMethod):
         training, num_rows = self.training, problem.num_rows
 
         def part(rows: np.ndarray | slice) -> Data:
-            return make_data(problem.x_unit[rows], problem.targets[rows], dtype=np.dtype(self.dtype).type)
+            weight = None if problem.weight is None else problem.weight[rows]
+            return make_data(problem.x_unit[rows], problem.targets[rows], weight, np.dtype(self.dtype).type)
 
         if not training.holds_out(num_rows):
-            rule = FlatElbo(training.tol, training.n_iter_no_change, num_rows) if training.tol > 0 else None
+            rule = FlatElbo(training.tol, training.n_iter_no_change, problem.total_weight) if training.tol > 0 else None
             return part(slice(None)), rule
         seen, held = hold_out(num_rows, training.validation_fraction, seed)
         data = part(seen)

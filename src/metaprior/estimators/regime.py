@@ -63,7 +63,8 @@ def initial_output(
     asked = n_inducing_rows if is_whole(n_inducing_rows) else None
     if asked is not None and asked > num_rows:
         raise ValueError(
-            f"n_inducing_rows: expected at most the {num_rows} rows of the data; got {asked}. Give fewer, or 'auto'."
+            f"n_inducing_rows: expected at most the {num_rows} rows of the data (equal ones are one); got {asked}. "
+            "Give fewer, or 'auto'."
         )
     if regime == "inducing_rows":
         chosen = _chosen_rows(problem, int(asked or min(NUM_INDUCING_ROWS, num_rows)), rng)

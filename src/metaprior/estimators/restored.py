@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaprior.estimators.checks import is_whole
+from metaprior.estimators.frames import check_origins
 from metaprior.types import is_array
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def check_restored(estimator: "Estimator") -> None:
     names = state.get("feature_names_in_")
     if names is not None and not (is_array(names) and names.shape == (num_features,) and names.dtype == object):
         raise ValueError(f"feature_names_in_: expected {num_features} texts")
+    if "date_origins_" in state:
+        check_origins(state["date_origins_"], int(num_features))
     targets = estimator._fitted_targets()
     targets.check_restored()
     method.check_fitted(estimator, int(num_features), targets)

@@ -58,7 +58,7 @@ class FlatElbo:
     #: The last ELBO is as good as any: the run ends with its last model.
     best_model: Model | None = None
 
-    def __init__(self, tol: float, patience: int, num_rows: int) -> None:
+    def __init__(self, tol: float, patience: int, num_rows: float) -> None:
         self.patience, self.num_rows = Patience(tol, patience), num_rows
 
     def score(self, history: History) -> float:
@@ -96,6 +96,8 @@ class HeldOutScore:
 
     def __init__(self, tol: float, patience: int, data: Data, key: jax.Array, seen: Data | None = None) -> None:
         self.patience, self.num_rows, self.key = Patience(tol, patience), int(data.num_rows), key
+        #: How many rows the held-out rows count as.
+        self.total_weight = float(np.sum(np.asarray(data.weight)))
         self.batch = Batch(data.x, data.y, data.weight)
         self.seen = None if seen is None else Batch(seen.x, seen.y, seen.weight)
         self.highest = -np.inf
@@ -104,8 +106,8 @@ class HeldOutScore:
     def score(self, model: Model) -> float:
         """Return the expected log likelihood per held-out row."""
         if model.output is None or self.seen is None:
-            return float(_expected_log_likelihood(model, self.key, self.batch)) / self.num_rows
-        return float(_integrated_log_likelihood(model, self.key, self.batch, self.seen)) / self.num_rows
+            return float(_expected_log_likelihood(model, self.key, self.batch)) / self.total_weight
+        return float(_integrated_log_likelihood(model, self.key, self.batch, self.seen)) / self.total_weight
 
     def should_stop(self, model: Model, history: History) -> bool:
         """Return whether to stop; the model with the highest score is kept, by however little it is higher."""

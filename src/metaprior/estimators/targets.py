@@ -131,13 +131,13 @@ class RegressionTargets:
     config: NoiseConfig
 
     @classmethod
-    def of(cls, y: np.ndarray, config: NoiseConfig, last: Self | None = None) -> Self:
+    def of(cls, y: np.ndarray, config: NoiseConfig, last: Self | None = None, weight: np.ndarray | None = None) -> Self:
         """Look at the targets of a fit; one that goes on keeps the units of the last."""
         columns = y.reshape(len(y), -1)
         if config.likelihood == "poisson":
             _check_counts(columns)
         if last is None:
-            return cls(*_units(columns, config.likelihood), y.ndim == 1, config)
+            return cls(*_units(columns, config.likelihood, weight), y.ndim == 1, config)
         if columns.shape[1] != len(last.scale):
             expected, got = len(last.scale), columns.shape[1]
             raise ValueError(f"warm_start: expected {expected} targets, as in the last fit; got {got}.")
@@ -186,11 +186,11 @@ class RegressionTargets:
             raise ValueError(f"expected a model of {len(self.scale)} targets; got one of {num_outputs} outputs")
 
 
-def _units(columns: np.ndarray, likelihood: str) -> tuple[np.ndarray, np.ndarray]:
+def _units(columns: np.ndarray, likelihood: str, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the offset and the scale of every target; counts have none."""
     if likelihood == "poisson":
         return np.zeros(columns.shape[1]), np.ones(columns.shape[1])
-    return standard_units(columns, "y")
+    return standard_units(columns, "y", weight)
 
 
 def _check_counts(columns: np.ndarray) -> None:

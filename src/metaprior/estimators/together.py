@@ -12,7 +12,7 @@ from metaprior.user_warnings import one_fit
 
 
 @one_fit()
-def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, Any]]) -> None:
+def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, ...]]) -> None:
     """Fit estimators that differ in their seed and their data only, all at once.
 
     Every one ends as its own `fit` would leave it, up to rounding; on small networks it takes a fraction of the time.
@@ -21,14 +21,14 @@ def fit_together(estimators: Sequence[Any], data: Sequence[tuple[Any, Any]]) -> 
     ----------
     estimators : list of estimators
         Of one class and with the same parameters but `random_state`.
-    data : list of (X, y)
-        One pair per estimator, of the same number of columns; the numbers of rows may differ.
+    data : list of (X, y) or (X, y, sample_weight)
+        One per estimator, of the same number of columns; the numbers of rows may differ.
     """
     if not estimators or len(estimators) != len(data):
         raise ValueError(f"expected as many (X, y) as estimators; got {len(data)} and {len(estimators)}.")
     for estimator in estimators:
         _check_alike(estimators[0], estimator)
-    prepared = [prepare_fit(estimator, *pair) for estimator, pair in zip(estimators, data, strict=True)]
+    prepared = [prepare_fit(estimator, *own) for estimator, own in zip(estimators, data, strict=True)]
     starts = [_trained(own).start(own.problem, own.seed) for own in prepared]
     fits = dict[int, Fit]()
     for places in _alike(starts):

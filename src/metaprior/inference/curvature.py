@@ -35,9 +35,14 @@ def curvature_root(likelihood: Likelihood, f: Float[Array, " K"]) -> Float[Array
 
 @compiled
 def dense_gauss_newton(
-    network: Network, likelihood: Likelihood, values: Weights, x: Float[Array, "B D"], num_fixed: int
+    network: Network,
+    likelihood: Likelihood,
+    values: Weights,
+    x: Float[Array, "B D"],
+    num_fixed: int,
+    weight: Float[Array, " B"] | None = None,
 ) -> Float[Array, "W W"]:
-    """Return sum_n J_n' Lambda_n J_n over the layers from `num_fixed` on. Cost B K W^2."""
+    """Return sum_n w_n J_n' Lambda_n J_n over the layers from `num_fixed` on, w_n = 1 without weights. Cost B K W^2."""
     fixed, free = values[:num_fixed], values[num_fixed:]
 
     def outputs(ws: Weights, row: Array) -> Array:
@@ -48,15 +53,22 @@ def dense_gauss_newton(
         flat = jnp.concatenate([j.reshape(j.shape[0], -1) for j in jacobian], axis=1)
         return curvature_root(likelihood, outputs(free, row)).T @ flat
 
-    rows = jax.vmap(scaled_jacobian)(x).reshape(-1, sum(int(np.prod(w.shape)) for w in free))
+    jacobians = jax.vmap(scaled_jacobian)(x)
+    if weight is not None:
+        jacobians = jacobians * jnp.sqrt(weight)[:, None, None]
+    rows = jacobians.reshape(-1, sum(int(np.prod(w.shape)) for w in free))
     return rows.T @ rows
 
 
 @compiled
 def kronecker_factors(
-    network: Network, likelihood: Likelihood, values: Weights, x: Float[Array, "B D"]
+    network: Network,
+    likelihood: Likelihood,
+    values: Weights,
+    x: Float[Array, "B D"],
+    weight: Float[Array, " B"] | None = None,
 ) -> tuple[list[Array], list[Array]]:
-    """Return sum_n a a' and sum_n g g' of every layer: its inputs, and the root curvature at its outputs."""
+    """Return sum_n w_n a a' and sum_n w_n g g' of every layer: its inputs, and the root curvature at its outputs."""
 
     def of_row(row: Array) -> tuple[list[Array], list[Array]]:
         zeros = [jnp.zeros(w.shape[1], x.dtype) for w in values]
@@ -79,4 +91,5 @@ def kronecker_factors(
         return [jnp.outer(a, a) for a in seen], [g.T @ g for g in gradients]
 
     inputs, outputs = jax.vmap(of_row)(x)
-    return [jnp.sum(a, axis=0) for a in inputs], [jnp.sum(g, axis=0) for g in outputs]
+    each = jnp.ones(x.shape[0], x.dtype) if weight is None else weight
+    return [jnp.tensordot(each, a, 1) for a in inputs], [jnp.tensordot(each, g, 1) for g in outputs]

@@ -20,7 +20,7 @@ from metaprior.inference.data import Data, StepConfig, choose_batch
 from metaprior.inference.devices import cut_by_rows, made_whole
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
 from metaprior.inference.recipe import Recipe
-from metaprior.model import Model, projected, release_times
+from metaprior.model import Model, projected, release_times, step_factors
 from metaprior.random import StandardNormals, draw_normals, step_key
 from metaprior.types import Leaf
 
@@ -88,8 +88,9 @@ def one_step(
     grads, terms = eqx.filter_grad(_loss, has_aux=True)(state.model, normals, batch, data.num_rows, kl_weight)
     direction, optimizer_state = optimizer.update(grads, state.optimizer, state.model)
     rate = (recipe.rate(progress) * backoff).astype(dtype)
-    held = jax.tree.map(lambda d, t: jnp.where(progress >= t, d, 0), direction, release_times(state.model))
-    model = projected(eqx.apply_updates(state.model, jax.tree.map(lambda d: rate * d, held)))
+    times, factors = release_times(state.model), step_factors(state.model)
+    steps = jax.tree.map(lambda d, t, f: jnp.where(progress >= t, rate * f * d, 0), direction, times, factors)
+    model = projected(eqx.apply_updates(state.model, steps))
     return State(model, optimizer_state, state.step + 1), terms
 
 

@@ -11,6 +11,7 @@ from metaprior.kernels.compose import ActiveDims, Custom, Product, Scaled, Sum
 from metaprior.kernels.constant import Constant
 from metaprior.kernels.hyper import Hyper, hyper
 from metaprior.kernels.hyper_kernel import HyperKernel
+from metaprior.kernels.lengthscales import PartLengthscale, lengthscales
 from metaprior.kernels.linear import Linear
 from metaprior.kernels.matern import Matern12, Matern32, Matern52
 from metaprior.kernels.periodic import Periodic
@@ -34,6 +35,7 @@ __all__ = [
     "Matern12",
     "Matern32",
     "Matern52",
+    "PartLengthscale",
     "Periodic",
     "Product",
     "RationalQuadratic",
@@ -41,6 +43,7 @@ __all__ = [
     "Stationary",
     "Sum",
     "hyper",
+    "lengthscales",
     "named",
     "search",
 ]

@@ -10,7 +10,7 @@ import abc
 import copy
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -67,6 +67,10 @@ class Kernel(eqx.Module):
         """Return a tree like the kernel: the fraction of training for which each leaf is held; inf if it is fixed."""
         return self._with_children(lambda kernel: kernel.release_times())
 
+    def step_factors(self: K) -> K:
+        """Return a tree like the kernel: what the step of each leaf is multiplied by."""
+        return self._with_children(lambda kernel: kernel.step_factors())
+
     def projected(self: K) -> K:
         """Return the kernel with every bounded hyper-parameter moved inside its bounds."""
         return self._with_children(lambda kernel: kernel.projected())
@@ -78,6 +82,24 @@ class Kernel(eqx.Module):
     def with_periods(self: K, periods: np.ndarray) -> K:
         """Return the kernel with unknown periods filled in, from one value per input column."""
         return self._with_children(lambda kernel: kernel.with_periods(periods))
+
+    def column_names(self) -> list[str]:
+        """Return the names of columns that the kernel, or a kernel it is made of, acts on by name."""
+        return [name for child in self.children().values() for name in child.column_names()]
+
+    def with_columns(self: K, names: Sequence[str] | None) -> K:
+        """Return the kernel for arrays with columns of these names: `on("age")` becomes `on(0)`.
+
+        Parameters
+        ----------
+        names : sequence of str, or None
+            The names of all columns, in their order; None where columns have no names.
+        """
+        return self._with_children(lambda kernel: kernel.with_columns(names))
+
+    def with_names(self: K, names: Sequence[str] | None) -> K:
+        """Return the kernel for frames with columns of these names: `on(0)` becomes `on("age")`."""
+        return self._with_children(lambda kernel: kernel.with_names(names))
 
     def children(self) -> dict[str, "Kernel"]:
         """Return the kernels this one is made of, by field name."""
@@ -144,8 +166,12 @@ class Kernel(eqx.Module):
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def on(self, *dims: int) -> "Kernel":
-        """Return the kernel acting on these input columns only."""
+    def on(self, *dims: int | str) -> "Kernel":
+        """Return the kernel acting on these input columns only.
+
+        Columns are numbers, from 0, or names: `RBF().on("age", "bmi")`. Estimators find names in the data frame that
+        they are fitted to.
+        """
         from metaprior.kernels.compose import ActiveDims
 
         return ActiveDims(self, dims)

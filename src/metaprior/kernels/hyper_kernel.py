@@ -95,6 +95,10 @@ class HyperKernel(Kernel):
         known = {name: leaf for name, leaf in leaves.items() if self.leaf(name) is not None}
         return self._replaced({name: self._log(name, leaf) for name, leaf in known.items()}) if known else self
 
+    def step_factors(self: H) -> H:
+        """Return 1 for every hyper-parameter."""
+        return super().step_factors().with_leaves({name: np.asarray(1.0, np.float32) for name in self.hypers()})
+
     def release_times(self: H) -> H:
         """Return 0 for every hyper-parameter, or inf if it is fixed."""
         times = {name: np.asarray(np.inf if name in self.fixed else 0.0, np.float32) for name in self.hypers()}

@@ -90,7 +90,9 @@ class MultiTask(BaseEstimator, abc.ABC):
         """
         self._check_parameters()
         singles = {name: self._of_one() for name in named_tasks(tasks)}
-        prepared = {name: prepare_fit(singles[name], *data) for name, data in named_tasks(tasks).items()}
+        prepared = {
+            name: prepare_fit(singles[name], *data, joins_equal_rows=False) for name, data in named_tasks(tasks).items()
+        }
         terms = self._common_terms(prepared)
         prepared = {name: self._checked_task(name, task, terms) for name, task in prepared.items()}
         scaling = InputScaling.of(np.concatenate([task.problem.x for task in prepared.values()]), self.input_scaling)
@@ -104,6 +106,10 @@ class MultiTask(BaseEstimator, abc.ABC):
         return self
 
     def _checked_task(self, name: Name, task: PreparedFit, terms: Mapping[str, Any]) -> PreparedFit:
+        if "date_origins_" in task.columns:
+            raise ValueError(
+                f"task {name!r}: expected numbers; got dates, whose first one differs between tasks. Give days."
+            )
         expect_number(name, "features", terms["n_features_in_"], task.problem.x.shape[1])
         return self._on_terms(name, task, terms)
 
@@ -148,7 +154,9 @@ class MultiTask(BaseEstimator, abc.ABC):
         if task in self.tasks_:
             raise ValueError(f"adapt: expected a new name, not one of the fitted tasks {self.tasks_}; got {task!r}.")
         single, scaling = self._of_one(), InputScaling(self.x_offset_, self.x_scale_)
-        prepared = rescaled(self._checked_task(task, prepare_fit(single, X, y), vars(self)), scaling)
+        prepared = rescaled(
+            self._checked_task(task, prepare_fit(single, X, y, joins_equal_rows=False), vars(self)), scaling
+        )
         seed, table = self._seed(), side_by_side([prepared.problem])
         method = metagp_of_one(self._of_one(max_iter=int(self.adapt_iter)))
         begins = max(WARM_BEGINS, 1 - self.adapt_iter / WHOLE_RUN)

@@ -42,19 +42,19 @@ class Periods(NamedTuple):
     gain: np.ndarray
 
 
-def starting_periods(x: np.ndarray, y: np.ndarray, peak: int = 0) -> np.ndarray:
+def starting_periods(x: np.ndarray, y: np.ndarray, peak: int = 0, weight: np.ndarray | None = None) -> np.ndarray:
     """Return, for every column of x, the period that explains y best.
 
-    `peak` 1 is the next best, and so on; where there are fewer, the last.
+    `peak` 1 is the next best, and so on; where there are fewer, the last. A row counts `weight` times; None: once.
     """
-    found = [periods_of(column, y).period for column in x.T]
+    found = [periods_of(column, y, weight).period for column in x.T]
     return np.array([each[min(peak, len(each) - 1)] for each in found])
 
 
-def periods_of(x: np.ndarray, y: np.ndarray) -> Periods:
+def periods_of(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> Periods:
     """Return the periods of targets y [N, P] in one column x [N], the best first; at least one, whatever the data."""
     keep = np.sort(np.random.default_rng(0).permutation(len(x))[:MAX_ROWS])
-    x, y = x[keep], y[keep]
+    x, y, root = x[keep], y[keep], np.ones(len(keep)) if weight is None else np.sqrt(weight[keep])
     spread, distinct = np.ptp(x), np.unique(x)
     if spread == 0 or len(distinct) < 4 or not np.any(np.ptp(y, axis=0) > 0):
         return Periods(np.array([float(spread) or 1.0]), np.zeros(1))
@@ -62,7 +62,7 @@ def periods_of(x: np.ndarray, y: np.ndarray) -> Periods:
     fastest = max(0.5 / np.quantile(np.diff(distinct) / spread, 0.25), 2 * LEAST_TURNS)
     fastest = min(fastest, 0.5 * MAX_ROWS)
     y = (y - y.mean(axis=0)) / np.maximum(y.std(axis=0), 1e-300)
-    beside_trend, beside_line = Waves(turns, y, slow_trend(turns)), Waves(turns, y, line(turns))
+    beside_trend, beside_line = (Waves(turns, y, basis(turns, root), root) for basis in (slow_trend, line))
     frequency, gain = _best(beside_trend, FEWEST_TURNS, fastest)
     few, few_gain = _best(beside_line, LEAST_TURNS, min(FEWEST_TURNS, fastest))
     stands_out = gain > np.log(OVERSAMPLING * fastest)  # as many frequencies were tried
@@ -78,7 +78,7 @@ def periods_of(x: np.ndarray, y: np.ndarray) -> Periods:
 
 def _gain_of_trend(trend: Waves, straight: Waves) -> float:
     """Return by how many nats a trend beats a line, with a price for every function that it has more (BIC)."""
-    num_rows, num_targets = trend.y.shape
+    num_rows, num_targets = trend.num_rows, trend.y.shape[1]
     price = 0.5 * (trend.trend.shape[1] - straight.trend.shape[1]) * num_targets * np.log(num_rows)
     return float(0.5 * num_rows * np.sum(np.log((straight.totals + 1e-300) / (trend.totals + 1e-300))) - price)
 
@@ -162,7 +162,7 @@ def _freed(waves: Waves, frequency: float, peaks: np.ndarray, highest: float) ->
     k = _multiples(frequency, highest)
     multiples = max(waves.gain(frequency * k[:count]) for count in WAVES if count <= len(k))
     pairs = [waves.gain(np.array([alone, peak])) for peak in peaks if abs(peak - alone) > 0.5]
-    return alone if max(pairs, default=-np.inf) > multiples + np.log(len(waves.turns)) else frequency
+    return alone if max(pairs, default=-np.inf) > multiples + np.log(waves.num_rows) else frequency
 
 
 def _without_spread(waves: Waves, frequency: float, members: np.ndarray, highest: float) -> float:

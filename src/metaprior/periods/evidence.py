@@ -20,7 +20,7 @@ RATIOS = np.logspace(0, 8, 17)
 
 
 def evidence_of_waves(
-    k: np.ndarray, gram: np.ndarray, projected: np.ndarray, totals: np.ndarray, num_rows: int
+    k: np.ndarray, gram: np.ndarray, projected: np.ndarray, totals: np.ndarray, num_rows: float
 ) -> float:
     """Return by how many nats a period beats none, at the best lengthscale and signal-to-noise ratio.
 

@@ -16,35 +16,39 @@ WAVES = (1, 2, 3, 5)
 REFINING = 16
 
 
-def line(turns: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of straight lines, [N, 2]."""
-    return np.linalg.qr(np.column_stack([np.ones_like(turns), turns]))[0]
+def line(turns: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of straight lines times the roots of the rows' weights, [N, 2]."""
+    return np.linalg.qr(root[:, None] * np.column_stack([np.ones_like(turns), turns]))[0]
 
 
-def slow_trend(turns: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of what turns less than about three times: polynomials.
+def slow_trend(turns: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis of what turns less than about three times: polynomials, times these roots.
 
     Few rows have a shorter basis: one function for every five of them.
     """
     degree = min(DEGREE, max(2, len(turns) // 5) - 1)
-    return np.linalg.qr(np.polynomial.legendre.legvander(2 * turns - 1, degree))[0]
+    return np.linalg.qr(root[:, None] * np.polynomial.legendre.legvander(2 * turns - 1, degree))[0]
 
 
 class Waves:
     """Rows at `turns` between 0 and 1, the basis of a trend [N, T], and what the trend leaves of the targets [N, P].
 
     A frequency is a number of turns over the data. `num_free` is the number of rows less that of the trend's functions.
+    Rows count by their weights, of which `root` are the roots: they multiply y, the trend and the waves.
     """
 
-    def __init__(self, turns: np.ndarray, y: np.ndarray, trend: np.ndarray) -> None:
-        self.turns, self.trend = turns, trend
-        self.y = y - trend @ (trend.T @ y)
+    def __init__(self, turns: np.ndarray, y: np.ndarray, trend: np.ndarray, root: np.ndarray) -> None:
+        self.turns, self.trend, self.root = turns, trend, root
+        weighted = root[:, None] * y
+        self.y = weighted - trend @ (trend.T @ weighted)
         self.totals = np.sum(self.y**2, axis=0)
-        self.num_free = len(turns) - trend.shape[1]
+        self.num_rows = float(np.sum(root**2))
+        self.num_free = self.num_rows - trend.shape[1]
 
     def gains(self, numbers: np.ndarray, highest: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the best gain at frequencies of the grid, given by their numbers, and how many waves it takes."""
-        sums = transforms(self.turns, np.column_stack([np.ones_like(self.turns), self.trend, self.y]), highest)
+        columns = self.root[:, None] * np.column_stack([self.root, self.trend, self.y])
+        sums = transforms(self.turns, columns, highest)
         found = np.full((len(WAVES), len(numbers)), -np.inf)
         for row, count in enumerate(WAVES):
             chosen = np.flatnonzero((numbers * count <= highest * OVERSAMPLING) | (count == 1))
@@ -60,7 +64,7 @@ class Waves:
         if self.num_free <= 2 * count:
             return -np.inf
         gram, projected = self._products(frequencies)
-        gram += 1e-9 * len(self.turns) * np.eye(2 * count)
+        gram += 1e-9 * self.num_rows * np.eye(2 * count)
         return float(self._gain(np.sum(projected * np.linalg.solve(gram, projected), axis=0), count))
 
     def evidence(self, frequency: float, k: np.ndarray, shift: np.ndarray | float = 0.0) -> float:
@@ -89,13 +93,13 @@ class Waves:
 
     def _gain(self, explained: np.ndarray, count: int) -> np.ndarray:
         """Return the gain of waves that explain so much of every target's sum of squares, [..., P]."""
-        num_rows, total = len(self.turns), self.totals + 1e-300
+        num_rows, total = self.num_rows, self.totals + 1e-300
         left = np.maximum(total - explained, 1e-9 * total)
         return 0.5 * num_rows * np.sum(np.log(total / left), axis=-1) - count * np.log(num_rows)
 
     def _products(self, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the products of the waves beside the trend with each other and with the targets."""
         angle = 2 * np.pi * np.outer(self.turns, frequencies)
-        waves = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
+        waves = self.root[:, None] * np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
         waves -= self.trend @ (self.trend.T @ waves)
         return waves.T @ waves, waves.T @ self.y

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metaprior.estimators.lengthscales import column_names
 from metaprior.kernels import Kernel, Linear, Periodic
 from metaprior.kernels.compose import ActiveDims
 from metaprior.kernels.stationary import Stationary
@@ -49,11 +50,10 @@ def plot_relevance(model: Any, *, most: int = 20, ax: "Axes | None" = None) -> "
 def relevance(model: Any) -> tuple[list[str], np.ndarray]:
     """Return the names of the columns, and the standard deviation of each over its smallest lengthscale."""
     kernel, scale = _input_kernel(model), np.asarray(vars(model)["x_scale_"])
-    names = vars(model).get("feature_names_in_", [f"x{number}" for number in range(len(scale))])
-    found = np.zeros(len(scale))
-    for columns, own in _relevances(kernel, np.arange(len(scale)), scale):
+    names, found = column_names(model), np.zeros(len(scale))
+    for columns, own in _relevances(kernel.with_columns(names), np.arange(len(scale)), scale):
         np.maximum.at(found, columns, own)
-    return [str(name) for name in names], found
+    return names, found
 
 
 def _input_kernel(model: Any) -> Kernel:
@@ -75,7 +75,7 @@ def _input_kernel(model: Any) -> Kernel:
 def _relevances(kernel: Kernel, columns: np.ndarray, scale: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield columns and their relevances, for every kernel that another one is made of."""
     if isinstance(kernel, ActiveDims):
-        columns = columns[list(kernel.dims)]
+        columns = columns[kernel.numbers()]
     own = scale[columns]
     if isinstance(kernel, Stationary):
         yield columns, own / np.broadcast_to(np.asarray(kernel.lengthscale), own.shape)

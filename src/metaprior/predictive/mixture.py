@@ -277,8 +277,9 @@ class GaussianMixturePredictive(MixturePredictive):
 
     def _known_of(self, kept: list[GaussianChunk], rows: np.ndarray) -> list[GaussianChunk]:
         def of(cut: slice) -> GaussianChunk:
-            parts = zip(*[(chunk.mean, chunk.covariance) for chunk in kept], strict=True)
-            return GaussianChunk(cut, *[rows_of(kept, arrays, rows[cut]) for arrays in parts], kept[0].noise)
+            mean = rows_of(kept, [chunk.mean for chunk in kept], rows[cut])
+            covariance = rows_of(kept, [chunk.covariance for chunk in kept], rows[cut])
+            return GaussianChunk(cut, mean, covariance, kept[0].noise)
 
         return [of(cut) for cut in self._cut(len(rows))]
 

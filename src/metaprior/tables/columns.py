@@ -5,13 +5,13 @@ was seen. A date becomes days since the first date of the training table. If imp
 learns what fills its missing values.
 """
 
-import datetime
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from metaprior.dates import days_since, is_date
 from metaprior.tables.errors import TableError
 from metaprior.tables.files import pandas
 
@@ -248,7 +248,8 @@ class Date(NamedTuple):
 
     def check(self) -> None:
         """Raise an error unless the first date is one."""
-        datetime.datetime.fromisoformat(self.first)
+        if not is_date(self.first):
+            raise ValueError(f"Date: expected the first date of column {self.name!r} as text; got {self.first!r}.")
 
     def features(self) -> list[str]:
         """Return the names of the features that the column becomes."""
@@ -259,9 +260,7 @@ class Date(NamedTuple):
         return filled(self.name, self._days(series), self.fill)[:, None]
 
     def _days(self, series: "pd.Series") -> np.ndarray:
-        pd = pandas()
-        since = moments(series, self.form) - pd.Timestamp(self.first)
-        return (since / pd.Timedelta(days=1)).to_numpy(np.float64)
+        return days_since(moments(series, self.form).dt.tz_convert(None).to_numpy(), self.first)
 
     def described(self) -> str:
         """Return a short description of what was learned."""

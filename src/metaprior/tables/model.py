@@ -10,10 +10,11 @@ from sklearn.base import is_classifier
 
 from metaprior.io.saving import save
 from metaprior.metrics import scores
+from metaprior.names import nearest
 from metaprior.tables.columns import Date, shown
 from metaprior.tables.errors import TableError
 from metaprior.tables.files import pandas
-from metaprior.tables.schema import Schema, nearest
+from metaprior.tables.schema import Schema
 from metaprior.tables.target import CLASSIFICATION
 from metaprior.user_warnings import warn_user
 

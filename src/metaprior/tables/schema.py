@@ -2,13 +2,13 @@
 
 import datetime
 import decimal
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from metaprior.names import nearest
 from metaprior.tables.columns import FILLS, FLAGS, Category, Column, Date, Flag, Number, missing, numbers, shown, texts
 from metaprior.tables.errors import TableError
 from metaprior.tables.files import pandas
@@ -71,19 +71,21 @@ class Schema(NamedTuple):
                 f"{shown(tuple(column.name for column in self.columns))}.",
                 column=absent[0],
             )
-        self._tell_of_gaps(frame)
-        return np.concatenate([c.encoded(frame[c.name], allow_unseen) for c in self.columns], axis=1)
+        return encoded_columns(self.columns, frame, allow_unseen)
 
     def extra(self, frame: "pd.DataFrame", expected: Sequence[str] = ()) -> list[str]:
         """Return the columns of a table that the model does not know."""
         known = {*(column.name for column in self.columns), self.target.name, *self.ignored, *expected}
         return [name for name in frame.columns if name not in known]
 
-    def _tell_of_gaps(self, frame: "pd.DataFrame") -> None:
-        counts = {c.name: int(missing(frame[c.name]).sum()) for c in self.columns if c.fill is not None}
-        told = [f"{count} in {name!r}" for name, count in counts.items() if count]
-        if told:
-            warn_user(f"missing values are filled in: {', '.join(told)}.")
+
+def encoded_columns(columns: Sequence[Column], frame: "pd.DataFrame", allow_unseen: bool) -> np.ndarray:
+    """Return columns as numbers, of shape [N, features]; tell of missing values that are filled in."""
+    counts = {c.name: int(missing(frame[c.name]).sum()) for c in columns if c.fill is not None}
+    told = [f"{count} in {name!r}" for name, count in counts.items() if count]
+    if told:
+        warn_user(f"missing values are filled in: {', '.join(told)}.")
+    return np.concatenate([c.encoded(frame[c.name], allow_unseen) for c in columns], axis=1)
 
 
 def learned_schema(
@@ -113,23 +115,39 @@ def learned_schema(
         How missing values are filled. Categories always take their most frequent value. None raises an error.
     """
     dates = dates or {}
-    for name in (target, *ignore, *categorical, *dates):
+    check_known(frame, (target, *ignore, *categorical, *dates), impute)
+    learned_target = Target.learned(frame[target], task)
+    names = [name for name in frame.columns if name != target and name not in ignore]
+    columns, constant = learned_columns(frame, names, categorical, dates, impute)
+    if not columns:
+        raise TableError(f"no column is left to predict {target!r} from; expected at least one that varies.")
+    return Schema(columns, learned_target, (*ignore, *constant))
+
+
+def check_known(frame: "pd.DataFrame", names: Sequence[str], impute: str | None) -> None:
+    """Raise an error unless the table has the columns that are named, and missing values are filled in a known way."""
+    for name in names:
         if name not in frame.columns:
             known = list(frame.columns)
             hint = nearest(name, known) or f"; it has {shown(tuple(known)) or 'no column with a name'}"
             raise TableError(f"the table has no column {name!r}{hint}.", column=name)
     if impute is not None and impute not in FILLS:
         raise ValueError(f"impute: expected one of {list(FILLS)}; got {impute!r}.")
-    learned_target = Target.learned(frame[target], task)
-    names = [name for name in frame.columns if name != target and name not in ignore]
+
+
+def learned_columns(
+    frame: "pd.DataFrame",
+    names: Sequence[str],
+    categorical: Sequence[str],
+    dates: Mapping[str, str | None],
+    impute: str | None,
+) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    """Learn what columns contain; return those that vary, and the names of those that do not."""
     constant = {name: None for name in names if _is_constant(frame[name])}  # as a list, but quick to look in
     if constant:
         told = shown(tuple(constant))
         warn_user(f"columns with the same value in all rows are left out: {told}.")
-    columns = tuple(_learned(frame[n], categorical, dates, impute) for n in names if n not in constant)
-    if not columns:
-        raise TableError(f"no column is left to predict {target!r} from; expected at least one that varies.")
-    return Schema(columns, learned_target, (*ignore, *constant))
+    return tuple(_learned(frame[n], categorical, dates, impute) for n in names if n not in constant), tuple(constant)
 
 
 def _is_constant(series: "pd.Series") -> bool:
@@ -195,10 +213,3 @@ def _kind_of_text(series: "pd.Series") -> type[Column]:
             column=name,
         )
     return Category
-
-
-def nearest(name: str, known: Sequence[str]) -> str:
-    """Return a hint that names the most similar column, or an empty text if none is similar."""
-    folded = {other.casefold(): other for other in known}
-    close = difflib.get_close_matches(name.casefold(), list(folded), 1)
-    return f" (did you mean {folded[close[0]]!r}?)" if close else ""

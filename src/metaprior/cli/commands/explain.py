@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> Result:
     from pathlib import Path
 
     from metaprior.cli.explanation.page import page
-    from metaprior.cli.explanation.report import report_of
+    from metaprior.cli.explanation.parts import report_of
     from metaprior.cli.explanation.subject import Subject
     from metaprior.io.atomic import write_atomically
 

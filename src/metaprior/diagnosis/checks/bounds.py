@@ -44,13 +44,15 @@ def bounds(subject: Subject) -> Finding | LeftOut:
 
 
 def _fitted_kernels(subject: Subject) -> dict[str, Kernel]:
-    """Return the fitted kernels by the parameter that they come from, in the units of the data."""
+    """Return the fitted kernels by the parameter that they come from, on numbered columns, in the units of the data."""
     fitted: dict[str, Any] = vars(subject.estimator)
     found = fitted.get("input_kernel_") or fitted.get("kernel_")
     name = "input_kernel" if fitted.get("input_kernel_") is not None else "kernel"
     several = found if isinstance(found, tuple) else (found,)
+    named = fitted.get("feature_names_in_")
+    columns = None if named is None else [str(name) for name in named]
     return {
-        name if len(several) == 1 else f"{name} of target {k}": kernel
+        name if len(several) == 1 else f"{name} of target {k}": kernel.with_columns(columns)
         for k, kernel in enumerate(several)
         if isinstance(kernel, Kernel)
     }
@@ -61,7 +63,7 @@ def parts_of(kernel: Kernel, path: str, dims: tuple[int, ...]) -> Iterator[Place
     if isinstance(kernel, HyperKernel):
         yield Placed(kernel, path, dims)
     if isinstance(kernel, ActiveDims):
-        dims = tuple(dims[d] for d in kernel.dims)
+        dims = tuple(dims[d] for d in kernel.numbers())
     for name, child in kernel.children().items():
         yield from parts_of(child, f"{path}__{name}", dims)
 
