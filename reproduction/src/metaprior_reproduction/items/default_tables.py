@@ -112,7 +112,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
             at = np.arange(len(tables)) + 0.09 * (place - (len(models) - 1) / 2)
             style = {"marker": markers[place], "ms": 6 if model == OURS else 4.5, "zorder": 3 if model == OURS else 2}
             panel.plot(away[:, place], at, ls="", color=f"C{place}", label=model, **style)
-        panel.set(xlabel=label, xscale="symlog" if metric == "nll" else "linear")
+        panel.set_xlabel(label)
         panel.axvline(float(distance(np.zeros((1, 1)) + 1.0)[0, 0]), color="0.7", lw=0.8, zorder=1)
         for line in np.arange(1, len(tables)) - 0.5:
             panel.axhline(line, color="0.9", lw=0.6, zorder=1)
