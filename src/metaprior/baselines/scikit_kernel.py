@@ -6,11 +6,13 @@ expects, and in reverse mode if only a gradient is needed.
 """
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import PyTreeDef
 from jaxtyping import Array, Float
 from sklearn.gaussian_process.kernels import Kernel as ScikitKernel
 
@@ -138,7 +140,14 @@ def _leaves(kernel: Kernel) -> list[np.ndarray]:
 
 
 def _free(kernel: Kernel) -> list[bool]:
-    """Return, for every leaf, whether training may move it."""
+    """Return, for every leaf, whether training may move it: a matter of the kernel's settings, not of its values."""
+    return _free_of(jax.tree.structure(kernel))
+
+
+@lru_cache(maxsize=256)
+def _free_of(structure: PyTreeDef) -> list[bool]:
+    """Return the same for every kernel of a structure; without the cache it is half of the time of a small fit."""
+    kernel: Kernel = jax.tree.unflatten(structure, [np.zeros(())] * structure.num_leaves)
     return [bool(np.all(np.isfinite(times))) for times in jax.tree.leaves(kernel.release_times())]
 
 
