@@ -3,6 +3,7 @@
 import ast
 import inspect
 import warnings
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 import metaprior
-from metaprior import MetaGPRegressor
+from metaprior import MetaGPRegressor, user_warnings
 from metaprior.baselines import ExactGPRegressor, exact_gp
 from metaprior.inference import ConvergenceTrouble, steps
 from metaprior.user_warnings import one_fit, warn_user
@@ -92,3 +93,10 @@ def test_the_library_warns_in_one_way_only():
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("warnings.warn", "warn")
     }
     assert calls == {"user_warnings.py"}
+
+
+def test_a_fit_that_is_interrupted_before_its_end_leaves_nothing_that_was_told():
+    """As by Ctrl-C between entering the block and its first line: no end of the block is run."""
+    user_warnings._TOLD.set(weakref.ref(user_warnings._Told({"kind"})))
+    with pytest.warns(UserWarning, match="again"):
+        user_warnings.warn_user("again", once="kind")

@@ -8,6 +8,7 @@ time; the fitted attributes say how often it was.
 
 import sys
 import warnings
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,8 +17,20 @@ from pathlib import Path
 #: Files of this library, and packages whose functions stand between it and the user's line.
 _HERE = str(Path(__file__).parent)
 _CALLERS = ("sklearn", "joblib", "contextlib", "functools", "jaxtyping", "beartype", "equinox", "jax")
-#: The kinds that the present fit has told; None outside of a fit.
-_TOLD: ContextVar[set[str] | None] = ContextVar("told", default=None)
+
+
+class _Told(set[str]):
+    """The kinds of warnings that a fit has told."""
+
+
+#: What the present fit has told. Only the fit itself keeps it alive, so one that is interrupted leaves nothing.
+_TOLD: ContextVar[weakref.ref[_Told] | None] = ContextVar("told", default=None)
+
+
+def _present() -> _Told | None:
+    """Return what the present fit has told, or None outside of a fit."""
+    known = _TOLD.get()
+    return None if known is None else known()
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning, *, once: str | None = None) -> None:
@@ -31,7 +44,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning, *, once: str 
     once : str, optional
         The kind of warning: within a fit, another one of this kind is not shown.
     """
-    told = _TOLD.get()
+    told = _present()
     if once is not None and told is not None:
         if once in told:
             return
@@ -42,10 +55,11 @@ def warn_user(message: str, category: type[Warning] = UserWarning, *, once: str 
 @contextmanager
 def one_fit() -> Iterator[None]:
     """Show each kind of warning once inside this block. A block inside another belongs to it."""
-    if _TOLD.get() is not None:
+    if _present() is not None:
         yield
         return
-    token = _TOLD.set(set())
+    told = _Told()
+    token = _TOLD.set(weakref.ref(told))
     try:
         yield
     finally:
