@@ -42,8 +42,9 @@ class Model(eqx.Module):
         own = self.weights.kl()
         if self.hypers is None:
             return own
-        # The scale is one of the uncertain hyper-parameters, which have their own prior.
-        others = {name: value for name, value in own.items() if name != "kl_scale"}
+        # Uncertain hyper-parameters have their own prior, and are no points.
+        points = self.weights.kl_of_points()
+        others = {name: value for name, value in own.items() if name not in points}
         return {**others, "kl_theta": self.hypers.kl(dataclasses.replace(self, hypers=None))}
 
     def sizes(self) -> NormalCounts:

@@ -72,7 +72,7 @@ def dense_log_weight(model, normals, batch):
         u = np.asarray(own.values)
         total += multivariate_normal.logpdf(u, np.zeros(len(u)), gram, allow_singular=True)
         total -= multivariate_normal.logpdf(u, np.asarray(sparse_gp.mean), factor @ factor.T, allow_singular=True)
-    return total - float(weights.kl().get("kl_scale", 0))
+    return total - float(sum(weights.kl_of_points().values()))
 
 
 @pytest.mark.slow

@@ -251,6 +251,19 @@ def test_the_scale_of_a_local_output_layer_pays_its_logarithm_above_the_least_an
     assert "kl_scale" not in integrated_metagp((2, 3, 1)).kl()
 
 
+def test_lengthscales_of_columns_pay_a_cauchy_price_around_their_median_and_no_price_when_they_are_equal():
+    kernel = RBF((1.0, 1.0, 4.0))
+    weights = integrated_metagp((3, 3, 1), input_kernel=kernel)
+    price = float(weights.kl()["kl_lengthscales"])
+    assert price == pytest.approx(np.log1p((np.log(4) / 0.2) ** 2))
+    # up to a constant it is minus the log density
+    density = stats.cauchy(scale=0.2).logpdf
+    assert price == pytest.approx(density(0) - density(np.log(4)))
+    equal = integrated_metagp((3, 3, 1), input_kernel=RBF((2.0, 2.0, 2.0)))
+    assert float(equal.kl()["kl_lengthscales"]) == 0
+    assert "kl_lengthscales" not in integrated_metagp((3, 3, 1)).kl()
+
+
 # --- the bound --------------------------------------------------------------------------------------------------------
 
 NOISE_STD = 0.15

@@ -35,7 +35,7 @@ COARSE_RISE = 0.04
 FINE_WINDOW, FINE_RATE = 25, 0.5
 #: The largest variance of a value given the fine phase's rows, in variances of the noise, and draws of the layers below
 #: that they are chosen for.
-FINE_TOLERANCE, FINE_DRAWS = 1e-4, 4
+FINE_TOLERANCE, FINE_DRAWS = 1e-3, 4
 
 
 class Phase(NamedTuple):

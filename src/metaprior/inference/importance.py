@@ -40,8 +40,8 @@ def log_weight(model: Model, normals: StandardNormals, batch: Batch) -> Float[Ar
     inner, kl = drawn.output.bound(FunctionGP.of(draw, drawn.network), drawn.likelihood, batch, own.rows)
     total = inner - sum(kl.values(), jnp.zeros(()))
     if model.hypers is None:
-        # the price of the scale of a local output layer as a point
-        total = total - model.weights.kl().get("kl_scale", jnp.zeros(()))
+        # the price of the points of a local output layer
+        total = total - sum(model.weights.kl_of_points().values(), jnp.zeros(()))
     else:
         total = total + model.hypers.log_ratio(dataclasses.replace(model, hypers=None), normals.weights)
     return total + log_ratio(drawn.weights, draw, own)

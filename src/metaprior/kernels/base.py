@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -82,6 +83,13 @@ class Kernel(eqx.Module):
     def with_periods(self: K, periods: np.ndarray) -> K:
         """Return the kernel with unknown periods filled in, from one value per input column."""
         return self._with_children(lambda kernel: kernel.with_periods(periods))
+
+    def cost_of_lengthscales(self) -> Float[Array, ""]:
+        """Return what lengthscales that differ between columns cost: minus their log prior density, without constants.
+
+        A kernel without a lengthscale per column has the sum over the kernels that it is made of.
+        """
+        return sum((child.cost_of_lengthscales() for child in self.children().values()), jnp.zeros(()))
 
     def column_names(self) -> list[str]:
         """Return the names of columns that the kernel, or a kernel it is made of, acts on by name."""

@@ -56,6 +56,10 @@ class ChosenSum(Kernel):
         parts = jnp.split(jnp.asarray(normals), stops[:-1].tolist())
         return self._total([term.features(a, own) for term, own in zip(self.terms, parts, strict=True)])
 
+    def cost_of_lengthscales(self) -> Float[Array, ""]:
+        """Return the sum over the terms that count."""
+        return self._total([term.cost_of_lengthscales() for term in self.terms])
+
     def children(self) -> dict[str, Kernel]:
         """Return the terms by their numbers."""
         return {str(number): term for number, term in enumerate(self.terms)}

@@ -18,6 +18,9 @@ FEW_DIMS = 16
 #: dimensions it is not used in float32: for 500 points many lengthscales apart, its rounding errors give a matrix that
 #: is not a covariance.
 MANY_PAIRS = 10_000
+#: The scale of the Cauchy prior of a column's log lengthscale around the median of all. Without this prior, few rows
+#: for each column are fitted by lengthscales that differ by chance (docs/notes/few-rows.md).
+COLUMN_SPREAD = 0.2
 
 
 S = TypeVar("S", bound="Stationary")
@@ -71,6 +74,15 @@ class Stationary(HyperKernel):
         # A normal times a full turn is uniform on the circle, to within 3e-9.
         phase = 2 * np.pi * normals[num_dims]
         return jnp.sqrt(2 * weight) * cosine(a @ frequencies + phase)
+
+    def cost_of_lengthscales(self) -> Float[Array, ""]:
+        """Return the sum of log(1 + (d / s)^2) for the deviations d of the logarithms from their median.
+
+        This is a Cauchy prior of scale s (`COLUMN_SPREAD`): a few columns may differ by any factor for a few nats, but
+        differences between all columns have to be worth their price.
+        """
+        logs = jnp.asarray(self.leaf("lengthscale"))
+        return jnp.sum(jnp.log1p(jnp.square((logs - jnp.median(logs)) / COLUMN_SPREAD)))
 
     def starting_at(self: S, lengthscale: float) -> S:
         """Return the kernel with this lengthscale, in standardised units, if none was given and it is learned."""

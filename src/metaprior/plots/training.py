@@ -19,6 +19,7 @@ MEANINGS = {
     "kl_f": "KL of the functions",
     "kl_theta": "KL of the hyper-parameters",
     "kl_scale": "KL of the output scale",
+    "kl_lengthscales": "KL of the lengthscales",
 }
 #: The part of a history, from its end, that decides the range of the axis: what came before is cut off if it is lower.
 LATE = 0.8

@@ -80,6 +80,10 @@ class WeightModel(eqx.Module):
     def kl(self) -> dict[str, Float[Array, ""]]:
         """Return KL[posterior || prior] as named parts, one per group of variables."""
 
+    def kl_of_points(self) -> dict[str, Float[Array, ""]]:
+        """Return those parts of the KL that are the cost of hyper-parameters as points."""
+        return {}
+
     @property
     def start_jitter(self) -> float:
         """The relative jitter with which factorisations start; 0 if nothing is factored."""

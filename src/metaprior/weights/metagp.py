@@ -124,15 +124,24 @@ class MetaGP(WeightModel):
         return sparse_gp.posterior(root), used
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the KL of z, of v at free codes, of V and of the scale of a local output layer, if the model has them.
-
-        The KL of the scale is the cost of a point under its log-uniform prior.
-        """
+        """Return the KL of z, of v at free codes and of V, and the cost of points, if the model has them."""
         free = [m.kl() for m in self.sparse_gps if isinstance(m, SparseGP)]
         parts = {"kl_z": self.latents.kl()} | ({"kl_u": sum(free, jnp.zeros(()))} if free else {})
-        if self.output is not None and self.output.local:
-            parts["kl_scale"] = jnp.maximum(self.log_scale[self.output.layer, 0] - np.log(LEAST_SCALE), 0)
-        return parts | ({"kl_V": self.input_map.kl()} if self.input_map.means else {})
+        return parts | self.kl_of_points() | ({"kl_V": self.input_map.kl()} if self.input_map.means else {})
+
+    def kl_of_points(self) -> dict[str, Float[Array, ""]]:
+        """Return the cost of the points of a local output layer: of its scale, and of its input kernel's lengthscales.
+
+        The scale has a log-uniform prior. The logarithms of the lengthscales of columns have a Cauchy prior
+        around their median (`Stationary.cost_of_lengthscales`).
+        """
+        if self.output is None or not self.output.local:
+            return {}
+        assert self.input_kernel is not None
+        return {
+            "kl_scale": jnp.maximum(self.log_scale[self.output.layer, 0] - np.log(LEAST_SCALE), 0),
+            "kl_lengthscales": self.input_kernel.cost_of_lengthscales(),
+        }
 
     @property
     def has_separable_output(self) -> bool:

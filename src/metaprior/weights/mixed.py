@@ -47,6 +47,10 @@ class Mixed(WeightModel):
                 total[name] = total[name] + value if name in total else value
         return total
 
+    def kl_of_points(self) -> dict[str, Float[Array, ""]]:
+        """Return those of all parts; only one part has an integrated output layer."""
+        return {name: value for part in self.parts for name, value in part.kl_of_points().items()}
+
     def for_prediction(self) -> "Mixed":
         """Return the model with every part in its form for prediction."""
         return switched(self, parts=tuple(part.for_prediction() for part in self.parts))

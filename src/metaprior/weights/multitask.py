@@ -29,6 +29,9 @@ from metaprior.weight_gp import OutputPrior, WeightNoise
 from metaprior.weights.base import PreparedWeights, WeightDraw, WeightModel
 from metaprior.weights.metagp import MetaGP, MetaGPDraw, PreparedMetaGP
 
+#: Parts of the KL that every task has for itself.
+PRIVATE_KLS = ("kl_V", "kl_lengthscales")
+
 
 class Private(eqx.Module):
     """The parts that each task has for itself: input kernel, input map, and weight noise of the output layer."""
@@ -108,9 +111,14 @@ class MultiTask(WeightModel):
         return PreparedTasks(first.prepared(), self.private)
 
     def kl(self) -> dict[str, Float[Array, ""]]:
-        """Return the KLs of the shared parts, counted once, and of V, summed over tasks."""
+        """Return the KLs of the shared parts, counted once, and of V and the lengthscales, summed over tasks."""
         each = jax.vmap(lambda private: joined(self.common, private).kl())(self.private)
-        return {name: jnp.sum(values) if name == "kl_V" else values[0] for name, values in each.items()}
+        return {name: jnp.sum(values) if name in PRIVATE_KLS else values[0] for name, values in each.items()}
+
+    def kl_of_points(self) -> dict[str, Float[Array, ""]]:
+        """Return those parts of the KL that are the cost of hyper-parameters as points."""
+        names = self.task(0).kl_of_points()
+        return {name: value for name, value in self.kl().items() if name in names}
 
     @property
     def couples_rows(self) -> bool:
