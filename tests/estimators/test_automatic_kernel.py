@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from metaprior import MetaGPClassifier, MetaGPRegressor, kernels, load
+from metaprior import MetaGPClassifier, MetaGPRegressor, kernels, load, relevance
 from metaprior.estimators import fit_together, kernel_search
 from metaprior.estimators.candidates import candidates_for
 from metaprior.estimators.fit import prepare_fit
 from metaprior.estimators.kernel_search import going_on, taken_place
+from metaprior.estimators.lengthscales import num_projections
 from metaprior.hypers import HyperPosterior
 from metaprior.kernels.chosen_sum import ChosenSum
 
@@ -101,6 +102,36 @@ def test_a_difference_that_the_draws_of_the_steps_may_have_made_does_not_count()
 def test_candidates_far_behind_do_not_go_on():
     assert going_on(np.outer([-10.0, -50.0, -9.0, -8.0, -7.0], np.ones(25))) == [2, 3, 4]
     assert going_on(np.outer([-10.0, -50.0, -90.0], np.ones(25))) == [0]
+
+
+@pytest.fixture(scope="module")
+def projected():
+    """A fit of 30 columns in which the highest bound counts for nothing: the last candidate is taken."""
+    x = np.random.default_rng(1).standard_normal((50, 30))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_search, "going_on", lambda bounds: [len(bounds) - 1])
+        return MetaGPRegressor(**SMALL).fit(x, x[:, 0]), x
+
+
+def test_wide_inputs_have_a_kernel_on_a_projection_among_the_candidates(projected):
+    model, x = projected
+    assert len(candidates_for(problem_of(x, x[:, 0]), None)) == 5
+    frame = model.kernel_search_
+    assert set(frame["kernel"]) == {"rbf", "none", "matern32", "linear + rbf", "rbf of a projection"}
+    assert frame[frame["taken"]]["kernel"].item() == "rbf of a projection"
+
+
+def test_a_kernel_on_a_projection_that_was_taken_is_told_and_survives_files_and_warm_starts(projected, tmp_path):
+    model, x = projected
+    assert num_projections(model) == 8
+    assert model.elbo_terms_["kl_V"][-1] > 0
+    with pytest.raises(ValueError, match="sees a projection of them"):
+        relevance(model)
+    model.save(tmp_path / "model.metaprior")
+    copy = load(tmp_path / "model.metaprior")
+    np.testing.assert_array_equal(copy.predict(x), model.predict(x))
+    warm = copy.set_params(warm_start=True)
+    assert num_projections(warm.fit(x, x[:, 0])) == 8
 
 
 def test_a_fit_tells_what_it_took_and_by_how_many_nats(fitted):

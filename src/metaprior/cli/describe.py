@@ -51,13 +51,16 @@ def described(model: "TableModel") -> dict[str, Any]:
 def _kernel(estimator: Any, schema: "Schema") -> dict[str, Any]:
     """Return the fitted input kernel as code and in words, and the candidates if the fit chose among some."""
     from metaprior.cli.kernel_phrases import kernel_phrase
+    from metaprior.estimators.lengthscales import num_projections
     from metaprior.tables.columns import Date
 
     kernel = estimator.input_kernel_
+    projections = [f"projection {number}" for number in range(1, num_projections(estimator) + 1)]
+    features = projections or schema.features()
     units = {column.name: "days" for column in schema.columns if isinstance(column, Date)}
     return {
         "input_kernel": None if kernel is None else " ".join(repr(kernel).split()),
-        "input_kernel_in_words": None if kernel is None else kernel_phrase(kernel, schema.features(), units),
+        "input_kernel_in_words": None if kernel is None else kernel_phrase(kernel, features, units),
         "kernel_search": searched(estimator),
     }
 

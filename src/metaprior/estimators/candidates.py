@@ -20,6 +20,8 @@ from metaprior.periods import periods_of
 
 #: Columns up to which periods are looked for, and the most that are tried for each of them.
 PERIODIC_COLUMNS, MOST_PERIODS = 2, 2
+#: Columns from which on a kernel on a learned projection of them is tried, and the projection.
+WIDE, PROJECTION = 30, Projection((8,))
 #: A period is tried if its waves gain so many nats over a slow trend, and, beside a better one, at most so many less.
 LEAST_GAIN, BEHIND_BEST = 2.0, 30.0
 #: Where the lengthscale of a trend beside waves, or of their change, starts, in standard deviations of the inputs.
@@ -32,13 +34,14 @@ class Candidate(NamedTuple):
     """A kernel to try, in standardised inputs: its name, and the joint kernel at its start with its terms chosen.
 
     `keeps` are the terms that go on from where the RBF alone has come to; `as_rbf` are those that take over its
-    lengthscale.
+    lengthscale. With a `projection` the kernel sees a learned projection of the inputs.
     """
 
     name: str
     joint: ChosenSum
     keeps: tuple[int, ...] = ()
     as_rbf: tuple[int, ...] = ()
+    projection: Projection | None = None
 
     @property
     def start(self) -> Kernel:
@@ -51,9 +54,14 @@ class Candidate(NamedTuple):
         return self.joint.chosen == (CONSTANT,)
 
     @property
-    def kind(self) -> tuple[int, ...]:
+    def begins_anew(self) -> bool:
+        """Whether the layers below have to learn something else than with the RBF, so that nothing is gone on with."""
+        return self.is_global or self.projection is not None
+
+    @property
+    def kind(self) -> str:
         """What is the same for all kernels of one shape."""
-        return self.joint.chosen
+        return f"{self.joint.chosen} {self.projection}"
 
     def after(self, trained: ChosenSum) -> ChosenSum:
         """Return the joint kernel with this candidate's terms, once the RBF alone has been trained."""
@@ -73,20 +81,14 @@ class _Wave(NamedTuple):
 
 
 def candidates_for(problem: Problem, projection: Projection | None) -> list[Candidate]:
-    """Return the candidates for some data, the RBF first; of a projection of the inputs, those without a period.
+    """Return the candidates for some data, the RBF first.
 
-    Rows of D standardised columns lie about sqrt(2 D) apart, so stationary kernels start at sqrt(D).
+    Of a projection of the inputs that the user asks for, they are those without a period. Where the inputs are wide,
+    the RBF on a projection is one of them.
     """
-    num_dims = problem.x.shape[1] if projection is None else int(projection.dims[-1])
-    start = 1.0 if projection else float(np.sqrt(num_dims))
-    waves = [] if projection else _waves(problem)
+    num_columns = problem.x.shape[1]
+    plain, waves = _plain(projection, num_columns), [] if projection else _waves(problem)
     columns = sorted({wave.column for wave in waves})
-    plain: list[Kernel] = [
-        kernels.Constant(1.0, fixed=("value",)),
-        kernels.RBF().bound_to(num_dims).starting_at(start),
-        kernels.Matern32().bound_to(num_dims).starting_at(start),
-        kernels.Linear().bound_to(num_dims),
-    ]
     first = [next(wave for wave in waves if wave.column == column) for column in columns]
     terms = [*plain, *(term for wave in first for term in _terms_of(wave, problem))]
     found = [
@@ -97,7 +99,25 @@ def candidates_for(problem: Problem, projection: Projection | None) -> list[Cand
     ]
     for wave in waves:
         found += _with_period(wave, terms, WAVES + 3 * columns.index(wave.column), problem)
+    if projection is None and num_columns >= WIDE:
+        joint = ChosenSum.of(_plain(PROJECTION, num_columns), [RBF])
+        found.append(Candidate("rbf of a projection", joint, projection=PROJECTION))
     return found
+
+
+def _plain(projection: Projection | None, num_columns: int) -> list[Kernel]:
+    """Return the terms that are no waves.
+
+    Rows of D standardised columns lie about sqrt(2 D) apart, so stationary kernels start at sqrt(D).
+    """
+    num_dims = num_columns if projection is None else int(projection.dims[-1])
+    start = 1.0 if projection else float(np.sqrt(num_dims))
+    return [
+        kernels.Constant(1.0, fixed=("value",)),
+        kernels.RBF().bound_to(num_dims).starting_at(start),
+        kernels.Matern32().bound_to(num_dims).starting_at(start),
+        kernels.Linear().bound_to(num_dims),
+    ]
 
 
 def _with_period(wave: _Wave, terms: Sequence[Kernel], place: int, problem: Problem) -> list[Candidate]:

@@ -2,9 +2,10 @@
 
 Most steps of a fit find the layers below the output and the noise, which all candidates share. So the RBF is trained
 first, and every other candidate goes on from there with its own kernel for as many steps as the RBF does. The global
-model, whose layers below have to say everything, begins anew. All of them see the same rows, the same draws and the
-same regime, so that differences of their bounds are far less noisy than the bounds. Those that are close to the highest
-go on once more. The fit then continues from where the taken one has come to.
+model, whose layers below have to say everything, begins anew, and so does a kernel on a projection of wide inputs. All
+of them see the same rows, the same draws and the same regime, so that differences of their bounds are far less noisy
+than the bounds. Those that are close to the highest go on once more. The fit then continues from where the taken one
+has come to.
 
 Hyper-parameters that are point estimates cost nothing in the bound, so a richer kernel is a little too high. So the
 first candidate is taken that the highest is not clearly above: by more than `MARGIN` nats, and by more than twice the
@@ -97,15 +98,15 @@ def search_phase(phase: Phase) -> Phase:
 
 
 def search(
-    candidates: Sequence[Candidate], start: Callable[[ChosenSum], Model], train: Trainer, max_iter: int
+    candidates: Sequence[Candidate], start: Callable[[Candidate], Model], train: Trainer, max_iter: int
 ) -> Search:
     """Train the candidates, the first of which is the RBF, and take one. A fit of few steps has a short search."""
     shared_steps, own_steps = max(1, min(SHARED_STEPS, max_iter // 10)), max(1, min(OWN_STEPS, max_iter // 20))
-    shared = train(start(candidates[0].joint), shared_steps, "shared")
+    shared = train(start(candidates[0]), shared_steps, "shared")
     outcomes = []
     for number, candidate in enumerate(candidates):
-        own, name = start(candidate.joint), f"candidate{number}"
-        if candidate.is_global:
+        own, name = start(candidate), f"candidate{number}"
+        if candidate.begins_anew:
             before = train(own, shared_steps, f"{name}-before")
             fits = [before, train(before.model, own_steps, name)]
         else:

@@ -6,6 +6,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from metaprior.kernels import Kernel, lengthscales
+from metaprior.model import Model
+from metaprior.weights import MetaGP, Mixed
 
 
 class Relevance(NamedTuple):
@@ -67,6 +69,15 @@ def column_names(model: Any) -> list[str]:
     return [f"x{place}" for place in range(model.n_features_in_)] if names is None else [str(name) for name in names]
 
 
+def num_projections(model: Any) -> int:
+    """Return how many learned projections of the columns the input kernel of a fitted model sees; 0: the columns."""
+    fitted = vars(model).get("model_")
+    weights = fitted.weights if isinstance(fitted, Model) else None
+    parts = weights.parts if isinstance(weights, Mixed) else (weights,)
+    maps = [part.input_map.means[-1] for part in parts if isinstance(part, MetaGP) and part.input_map.means]
+    return maps[0].shape[0] if maps else 0
+
+
 def _input_kernel(model: Any) -> Kernel:
     """Return the input kernel in the units of the data, or raise an error if it has none on the columns."""
     kernel = vars(model).get("input_kernel_", vars(model).get("kernel_"))
@@ -76,6 +87,6 @@ def _input_kernel(model: Any) -> Kernel:
             f"relevance: expected a model with one input kernel, such as MetaGPRegressor(input_kernel='rbf'); this "
             f"{type(model).__name__} has {found}."
         )
-    if model.get_params(deep=False).get("input_projection") is not None:
+    if num_projections(model):
         raise ValueError("relevance: expected a kernel on the columns themselves; this one sees a projection of them.")
     return kernel

@@ -44,9 +44,9 @@ class MetaGPConfig(Config):
         """Whether the bound chooses the input kernel."""
         return is_auto(self.input_kernel)
 
-    def with_kernel(self, kernel: Kernel | Standardised | None) -> Self:
-        """Return the same parameters with another input kernel."""
-        return dataclasses.replace(self, input_kernel=kernel)
+    def with_kernel(self, kernel: Kernel | Standardised | None, projection: Projection | None = None) -> Self:
+        """Return the same parameters with another input kernel, and another projection if there is one."""
+        return dataclasses.replace(self, input_kernel=kernel, input_projection=projection or self.input_projection)
 
     def is_integrated(self, num_layers: int) -> bool:
         """Return whether the output layer is integrated, or every weight drawn as in the paper."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from metaprior.estimators.candidates import candidates_for
+from metaprior.estimators.candidates import Candidate, candidates_for
 from metaprior.estimators.config import NetworkConfig, TrainingConfig, is_auto
 from metaprior.estimators.data_kernel import Standardised
 from metaprior.estimators.kernel_search import Search, check_table, search, search_phase, with_candidate
@@ -28,7 +28,6 @@ from metaprior.hypers import HyperPosterior, HyperPosteriorOfChosen
 from metaprior.inference import ALL_AT_ONCE, Batch, Data, Fit, Recipe, Settling, StepConfig
 from metaprior.io.checkpoints import CheckpointConfig
 from metaprior.kernels import Kernel
-from metaprior.kernels.chosen_sum import ChosenSum
 from metaprior.likelihoods.gaussian import NOISE_HOLD
 from metaprior.model import Model, release_times
 from metaprior.networks import Dense
@@ -79,6 +78,11 @@ class MetaGPMethod(TrainedMethod):
     def with_kernel(self, kernel: Kernel | Standardised | None, spent: int = 0) -> "MetaGPMethod":
         """Return the same method with another input kernel."""
         return MetaGPMethod(self.config.with_kernel(kernel), self.network, self.training, self.likelihood, spent)
+
+    def with_candidate(self, candidate: Candidate, kernel: Kernel | None, spent: int = 0) -> "MetaGPMethod":
+        """Return the same method with a kernel of a candidate, and its projection of the inputs."""
+        config = self.config.with_kernel(None if kernel is None else Standardised(kernel), candidate.projection)
+        return MetaGPMethod(config, self.network, self.training, self.likelihood, spent)
 
     def _float_type(self, asked: str) -> str:
         if asked != "auto":
@@ -174,8 +178,7 @@ class MetaGPMethod(TrainedMethod):
             return decided.fit(problem, seed)
         if self.config.is_automatic:
             found = self._search(problem, seed, None)
-            start = Standardised(found.taken.candidate.start)
-            fitted = self.with_kernel(None if found.taken.candidate.is_global else start).fit(problem, seed)
+            fitted = self._taken(found.taken.candidate).fit(problem, seed)
             return {**fitted, "_kernel_search": found.table()}
         starts = [problem._replace(start=start) for start in range(1 + int(self.config.n_restarts))]
         jobs = [self.job(own, seed + own.start) for own in starts]
@@ -191,15 +194,19 @@ class MetaGPMethod(TrainedMethod):
         found = self._search(problem, seed, checkpoint)
         told = {"_kernel_search": found.table()}
         candidate, fit = found.taken.candidate, found.taken.fit
-        if candidate.is_global:
-            method = self.with_kernel(None)
-            return Start(method, method.job(problem, seed), found=told, kind=str(candidate.kind))
-        method = self.with_kernel(Standardised(candidate.start), fit.num_steps)
+        if candidate.begins_anew:
+            method = self._taken(candidate)
+            return Start(method, method.job(problem, seed), found=told, kind=candidate.kind)
+        method = self._taken(candidate, fit.num_steps)
         job = method.job(problem, seed)
         # the first phase goes on with what the search has trained
         phases = [job.phases[0]._replace(ready=lambda models, _: list(models)), *job.phases[1:]]
         job = job._replace(model=with_candidate(fit.model, candidate), phases=phases)
-        return Start(method, job, [fit], told, str(candidate.kind))
+        return Start(method, job, [fit], told, candidate.kind)
+
+    def _taken(self, candidate: Candidate, spent: int = 0) -> "MetaGPMethod":
+        """Return the method with the kernel that a search has taken."""
+        return self.with_candidate(candidate, None if candidate.is_global else candidate.start, spent)
 
     def _decided(self, problem: Problem) -> "MetaGPMethod":
         """Return the method with its kernel where "auto" has nothing to choose.
@@ -218,12 +225,12 @@ class MetaGPMethod(TrainedMethod):
     def _search(self, problem: Problem, seed: int, checkpoint: CheckpointConfig | None) -> Search:
         """Train the candidates for the input kernel, and take one."""
         candidates = candidates_for(problem, self.config.projection())
-        joint = self.with_kernel(Standardised(candidates[0].joint))
+        joint = self.with_candidate(candidates[0], candidates[0].joint)
         base, step = joint.job(problem, seed), joint.step_config(problem)
         phase, own_step = search_phase(base.phases[0]), base.phases[0].step_config(step, problem.num_rows)
 
-        def start(kernel: ChosenSum) -> Model:
-            model = self.with_kernel(Standardised(kernel)).initial_model(problem, seed)
+        def start(candidate: Candidate) -> Model:
+            model = self.with_candidate(candidate, candidate.joint).initial_model(problem, seed)
             (ready,) = phase.ready([model], [base.data])
             if ready.hypers is None:
                 return ready

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metaprior.estimators.lengthscales import column_names
+from metaprior.estimators.lengthscales import column_names, num_projections
 from metaprior.kernels import Kernel, Linear, Periodic
 from metaprior.kernels.compose import ActiveDims
 from metaprior.kernels.stationary import Stationary
@@ -64,10 +64,10 @@ def _input_kernel(model: Any) -> Kernel:
             f"plot_relevance: expected a fitted estimator with an input kernel; {type(model).__name__} has none. Fit "
             'one with input_kernel="rbf", for instance.'
         )
-    if known.get("model_") is not None and known.get("input_projection") is not None:
+    if num_projections(model):
         raise ValueError(
-            "plot_relevance: expected an input kernel on the columns themselves; with input_projection it sees "
-            "mixtures of them."
+            "plot_relevance: expected an input kernel on the columns themselves; this one sees a learned projection, "
+            "which mixes them."
         )
     return kernel
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from metaprior.diagnosis.finding import Finding, LeftOut
 from metaprior.diagnosis.subject import Subject
+from metaprior.estimators.lengthscales import num_projections
 from metaprior.kernels import Kernel, Periodic
 from metaprior.kernels.compose import ActiveDims
 from metaprior.kernels.hyper_kernel import HyperKernel
@@ -69,7 +70,7 @@ def parts_of(kernel: Kernel, path: str, dims: tuple[int, ...]) -> Iterator[Place
 
 
 def _is_projected(subject: Subject) -> bool:
-    return vars(subject.estimator).get("input_projection") is not None
+    return num_projections(subject.estimator) > 0
 
 
 def _at_bounds(own: Placed, subject: Subject) -> Iterator[str]:
