@@ -3,6 +3,7 @@
 import builtins
 import copy
 import pickle
+import sys
 import threading
 
 import numpy as np
@@ -107,7 +108,8 @@ class LoopContract:
 
         monkeypatch.setattr(builtins, "__import__", without_pandas)
         loop.run(self.source(), 2)
-        with pytest.raises(ImportError, match=r'history: .*pip install "metaprior\[compare\]"'):
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(ImportError, match=r'history needs pandas.* pip install "\.\[compare\]"'):
             _ = loop.history
 
     def test_run_returns_the_loop_and_counts_what_is_there(self):

@@ -195,7 +195,7 @@ def _warn_of_poor_mixing(rhat: float, ess: float, num_divergences: int) -> None:
 @documented_like(MetaGPRegressor)
 @dataclass(eq=False, repr=False)
 class HMCRegressor(Regressor):
-    """Regression by a network whose posterior is sampled by NUTS; needs `pip install "metaprior[hmc]"`.
+    """Regression by a network whose posterior is sampled by NUTS; needs the extra `hmc`.
 
     Parameters
     ----------
