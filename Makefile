@@ -26,7 +26,7 @@ UNOPTIMISED = XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_multi_thre
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv venv-locked lock sbom demo bench test test-all test-oldest test-bridges lint lint-ruff lint-format lint-types lint-imports format clean
+.PHONY: help venv venv-locked lock dist sbom demo bench test test-all test-oldest test-bridges lint lint-ruff lint-format lint-types lint-imports format clean
 
 help: ## list the targets
 	@$(PYTHON) -c 'import re; [print("make %-13s %s" % m) for m in re.findall(r"^([a-z-]+):.*?## (.*)$$", open("Makefile").read(), re.M)]'
@@ -67,6 +67,9 @@ lock: $(LOCKING)/.installed ## write requirements-dev.lock anew: the newest vers
 	printf '%s\n' '-e .[dev]' '-e ./reproduction' 'editables~=0.3' | $(LOCKING)/bin/uv pip compile - --quiet --upgrade \
 		--universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make lock' \
 		--no-emit-package metaprior --no-emit-package metaprior-reproduction --output-file $(LOCK)
+
+dist: venv ## build the wheel and the source distribution of the library in dist/
+	$(BIN)/python -m hatchling build
 
 sbom: venv ## write the bill of materials (CycloneDX) of the locked dependencies to dist/
 	$(BIN)/python .ci/sbom.py

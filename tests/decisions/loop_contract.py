@@ -12,7 +12,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import metaprior
-from killed import calls_until_killed
+from killed import calls_until_killed, needs_sigkill
 from metaprior.baselines import ExactGPRegressor
 from metaprior.decisions import ChangedFileError, Loop
 from metaprior.io.saving import load_state, save_state
@@ -328,6 +328,7 @@ class LoopContract:
             metaprior.load(path)
         assert set(load_state(path, self.loop.kind)) == {"settings", "state", "model"}
 
+    @needs_sigkill
     @pytest.mark.slow
     def test_a_loop_killed_between_any_two_calls_goes_on_with_the_same_question(self, tmp_path):
         whole = calls_until_killed(self.program, tmp_path / "whole", self.n_calls)

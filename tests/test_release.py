@@ -1,0 +1,100 @@
+"""What a release and its front page promise: versions that agree, examples that run, badges that are true."""
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def module(name):
+    path = ROOT / ".ci" / f"{name}.py"
+    if not path.exists():
+        pytest.skip("a source distribution leaves out .ci")
+    spec = importlib.util.spec_from_file_location(name, path)
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def obstacles(tag="v1.2.0", project="1.2.0", citation="version: 1.2.0", changelog="## [1.2.0] - today"):
+    return list(module("release").obstacles(tag, f'[project]\nversion = "{project}"', citation, changelog))
+
+
+# --- the tag ----------------------------------------------------------------------
+
+
+def test_a_tag_that_agrees_with_all_files_can_be_released():
+    assert obstacles() == []
+    assert obstacles(citation='cff-version: 1.2.0\nversion: "1.2.0"\n', changelog="# Changelog\n\n## [1.2.0]\n") == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"tag": "1.2.0"}, "expected v1.2.0, as pyproject.toml has the version 1.2.0; got 1.2.0"),
+        ({"tag": "v1.2.1"}, "expected v1.2.0, as pyproject.toml has the version 1.2.0; got v1.2.1"),
+        ({"citation": "cff-version: 1.2.0"}, "CITATION.cff: expected 'version: 1.2.0'; got no version"),
+        ({"citation": "version: 1.2.01"}, "CITATION.cff: expected 'version: 1.2.0'; got version: 1.2.01"),
+        ({"changelog": "## [Unreleased]\n\n## [1x2x0]"}, "CHANGELOG.md: expected a section"),
+    ],
+)
+def test_a_tag_that_does_not_agree_is_told(wrong, told):
+    (found,) = obstacles(**wrong)
+    assert told in found
+
+
+def test_the_citation_has_the_version_of_the_package():
+    assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+# --- the examples of the README ---------------------------------------------------
+
+PAGE = "# A\n```python\nno\n```\n## B\ntext\n```python\nb = 1\n```\n```\nshell\n```\n## C?\n```python\nc = b\n```\n"
+
+
+def test_examples_are_those_of_the_sections_asked_for_in_their_order():
+    examples = module("readme").examples
+    assert list(examples(PAGE)) == ["b = 1\n", "c = b\n"]
+    assert list(examples(PAGE, ["C?"])) == ["c = b\n"]
+    with pytest.raises(ValueError, match=r"expected titles out of \['B', 'C\?'\]; got \['D'\]"):
+        list(examples(PAGE, ["B", "D"]))
+
+
+def test_the_readme_has_the_examples_that_a_release_runs():
+    examples, page = module("readme").examples, (ROOT / "README.md").read_text(encoding="utf-8")
+    (first,) = examples(page, ["Example"])
+    assert "MetaGPRegressor" in first
+    assert len(list(examples(page))) == page.count("```python\n")
+
+
+# --- badges -----------------------------------------------------------------------
+
+
+def badges() -> dict[str, str]:
+    """Return what every badge of the README says, by the text that stands for it."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.findall(r"!\[([^\]]+)\]\((docs/badges/[a-z]+\.svg)\)", page)
+    return {alt: (ROOT / path).read_text(encoding="utf-8") for alt, path in found}
+
+
+def test_badges_say_what_the_project_declares():
+    minors = [c.rpartition(" :: ")[2] for c in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", c)]
+    assert set(badges()) == {
+        f"Licence: {PROJECT['license']}",
+        f"Python: {minors[0]} to {minors[-1]}",
+        "Types: checked by mypy",
+    }
+    assert PROJECT["requires-python"] == f">={minors[0]}"
+
+
+def test_a_badge_shows_the_text_that_stands_for_it():
+    for alt, drawing in badges().items():
+        label, _, value = alt.partition(": ")
+        assert re.findall(r"<text[^>]*>([^<]+)</text>", drawing) == [label, value]
+        assert f'aria-label="{alt}"' in drawing
+        assert "http" not in drawing.replace("http://www.w3.org/2000/svg", "")
