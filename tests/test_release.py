@@ -72,6 +72,49 @@ def test_the_readme_has_the_examples_that_a_release_runs():
     assert len(list(examples(page))) == page.count("```python\n")
 
 
+# --- workflows and the image -------------------------------------------------------
+
+
+def source_of(*names: str) -> str:
+    """Return the text of files that a source distribution leaves out."""
+    paths = [path for name in names for path in sorted(ROOT.glob(name))]
+    if not paths:
+        pytest.skip(f"a source distribution leaves out {names[0]}")
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+def test_workflows_and_the_image_run_targets_of_the_makefile_and_files_that_exist():
+    source = source_of(".github/workflows/*.yml", "Dockerfile")
+    targets = set(re.findall(r"^(?:\$\(VENV\)|([a-z-]+))(/?\.?[a-z-]*):", source_of("Makefile"), flags=re.MULTILINE))
+    known = {name or f".venv{rest}" for name, rest in targets}
+    asked = {word for line in re.findall(r"(?:run: |RUN )make (.+)", source) for word in line.split()}
+    assert asked >= {"test", "test-oldest", "venv-locked", "dist", "sbom", "demo", ".venv/.installed-plot"}
+    assert asked <= known
+    scripts = set(re.findall(r"python (\S+\.py)", source))
+    assert scripts == {".ci/readme.py", ".ci/release.py"}
+    assert all((ROOT / script).exists() for script in scripts)
+
+
+def test_the_image_gets_what_its_dockerfile_copies_and_nothing_else():
+    copied = {
+        name
+        for line in re.findall(r"^COPY --\S+ (.+) \S+$", source_of("Dockerfile"), flags=re.MULTILINE)
+        for name in line.split()
+    }
+    let_in = {line[1:] for line in source_of(".dockerignore").splitlines() if line.startswith("!")}
+    assert copied == let_in
+    assert all((ROOT / name).exists() for name in copied)
+
+
+def test_the_workflows_try_every_supported_python_on_three_systems():
+    minors = [c.rpartition(" :: ")[2] for c in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", c)]
+    listed = ", ".join(f'"{minor}"' for minor in minors)
+    for name in ("ci", "release"):
+        source = source_of(f".github/workflows/{name}.yml")
+        assert f"python-version: [{listed}]" in source
+        assert all(f"{system}-latest" in source for system in ("ubuntu", "macos", "windows"))
+
+
 # --- badges -----------------------------------------------------------------------
 
 
