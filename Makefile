@@ -26,7 +26,7 @@ UNOPTIMISED = XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_multi_thre
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv venv-locked lock dist sbom demo bench test test-all test-oldest test-bridges lint lint-ruff lint-format lint-types lint-imports format clean
+.PHONY: help venv venv-locked lock sbom demo bench test test-all test-oldest test-bridges lint lint-ruff lint-format lint-types lint-imports format clean
 
 help: ## list the targets
 	@$(PYTHON) -c 'import re; [print("make %-13s %s" % m) for m in re.findall(r"^([a-z-]+):.*?## (.*)$$", open("Makefile").read(), re.M)]'
@@ -68,6 +68,8 @@ lock: $(LOCKING)/.installed ## write requirements-dev.lock anew: the newest vers
 		--universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make lock' \
 		--no-emit-package metaprior --no-emit-package metaprior-reproduction --output-file $(LOCK)
 
+# The folder has the same name.
+.PHONY: dist
 dist: venv ## build the wheel and the source distribution of the library in dist/
 	$(BIN)/python -m hatchling build
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import metaprior
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -21,8 +23,9 @@ def module(name):
     return loaded
 
 
-def obstacles(tag="v1.2.0", project="1.2.0", citation="version: 1.2.0", changelog="## [1.2.0] - today"):
-    return list(module("release").obstacles(tag, f'[project]\nversion = "{project}"', citation, changelog))
+def obstacles(tag="v1.2.0", package="1.2.0", citation="version: 1.2.0", changelog="## [1.2.0] - today"):
+    project, version = '[project]\nversion = "1.2.0"', f'"""The version."""\n\n__version__ = "{package}"\n'
+    return list(module("release").obstacles(tag, project, version, citation, changelog))
 
 
 # --- the tag ----------------------------------------------------------------------
@@ -38,6 +41,7 @@ def test_a_tag_that_agrees_with_all_files_can_be_released():
     [
         ({"tag": "1.2.0"}, "expected v1.2.0, as pyproject.toml has the version 1.2.0; got 1.2.0"),
         ({"tag": "v1.2.1"}, "expected v1.2.0, as pyproject.toml has the version 1.2.0; got v1.2.1"),
+        ({"package": "1.2.1"}, 'version.py: expected __version__ = "1.2.0"; got "1.2.1".'),
         ({"citation": "cff-version: 1.2.0"}, "CITATION.cff: expected 'version: 1.2.0'; got no version"),
         ({"citation": "version: 1.2.01"}, "CITATION.cff: expected 'version: 1.2.0'; got version: 1.2.01"),
         ({"changelog": "## [Unreleased]\n\n## [1x2x0]"}, "CHANGELOG.md: expected a section"),
@@ -48,7 +52,8 @@ def test_a_tag_that_does_not_agree_is_told(wrong, told):
     assert told in found
 
 
-def test_the_citation_has_the_version_of_the_package():
+def test_the_package_and_the_citation_have_the_version_of_the_project():
+    assert metaprior.__version__ == PROJECT["version"]
     assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
