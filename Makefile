@@ -68,6 +68,11 @@ lock: $(LOCKING)/.installed ## write requirements-dev.lock anew: the newest vers
 		--universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command 'make lock' \
 		--no-emit-package metaprior --no-emit-package metaprior-reproduction --output-file $(LOCK)
 
+# The folder has the same name.
+.PHONY: dist
+dist: venv ## build the wheel and the source distribution of the library in dist/
+	$(BIN)/python -m hatchling build
+
 sbom: venv ## write the bill of materials (CycloneDX) of the locked dependencies to dist/
 	$(BIN)/python .ci/sbom.py
 

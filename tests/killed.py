@@ -5,6 +5,11 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
+#: Windows has no such signal.
+needs_sigkill = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="ends a process by SIGKILL")
+
 #: Put before a program's own code: `done(text)` says that a call is done, and waits to be told to go on.
 SAY = """
 import sys

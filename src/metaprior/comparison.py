@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import indexable
 
 from metaprior.estimators.progress import counting_bar
+from metaprior.extras import imported
 from metaprior.metrics import scores
 from metaprior.parallel import run_jobs
 from metaprior.predictive.from_sklearn import DistributionPredictor, value_predictor_of
@@ -81,7 +82,7 @@ def compare(
     >>> models = [metaprior.MetaGPRegressor(input_kernel="rbf", random_state=0), GaussianProcessRegressor(alpha=0.01)]
     >>> table = metaprior.compare(models, X, np.sin(3 * X[:, 0]), random_state=0)
     """
-    pandas = _pandas()
+    pandas = imported("pandas", part="compare", extra="compare")
     named = _named(estimators)
     predictors = {name: value_predictor_of(name, estimator) for name, estimator in named.items()}
     classes = _are_classifiers(named)
@@ -111,14 +112,6 @@ def compare(
 
 
 # --- what is compared -------------------------------------------------------------
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError('compare: the table needs pandas; pip install "metaprior[compare]".') from error
-    return pandas
 
 
 def _check_error_score(error_score: Any) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("skactiveml", reason='the bridge to scikit-activeml needs pip install "metaprior[activeml]"')
+pytest.importorskip("skactiveml", reason='the bridge to scikit-activeml needs pip install ".[activeml]"')
 
 from skactiveml.classifier import SklearnClassifier
 from skactiveml.pool import UncertaintySampling

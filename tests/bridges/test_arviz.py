@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    az = pytest.importorskip("arviz", reason='the bridge to ArviZ needs pip install "metaprior[arviz]"')
+    az = pytest.importorskip("arviz", reason='the bridge to ArviZ needs pip install ".[arviz]"')
 
 from bridges.fitted import LABELS, X, Y, classifier, regressor, sampled
 from metaprior.baselines import ExactGPRegressor

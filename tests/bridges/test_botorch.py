@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("botorch", reason='the bridge to BoTorch needs pip install "metaprior[botorch]"')
+pytest.importorskip("botorch", reason='the bridge to BoTorch needs pip install ".[botorch]"')
 
 import torch
 from botorch.acquisition import qLogExpectedImprovement, qUpperConfidenceBound

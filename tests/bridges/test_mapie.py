@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("mapie", reason='the comparison with MAPIE needs pip install "metaprior[mapie]"')
+pytest.importorskip("mapie", reason='the comparison with MAPIE needs pip install ".[mapie]"')
 
 from mapie.classification import SplitConformalClassifier
 from mapie.regression import CrossConformalRegressor as MapieCross

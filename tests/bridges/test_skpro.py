@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-pytest.importorskip("skpro", reason='the bridge to skpro needs pip install "metaprior[skpro]"')
+pytest.importorskip("skpro", reason='the bridge to skpro needs pip install ".[skpro]"')
 
 from skpro.metrics import CRPS, LogLoss
 from skpro.utils import check_estimator

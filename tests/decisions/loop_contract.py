@@ -3,6 +3,7 @@
 import builtins
 import copy
 import pickle
+import sys
 import threading
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import metaprior
-from killed import calls_until_killed
+from killed import calls_until_killed, needs_sigkill
 from metaprior.baselines import ExactGPRegressor
 from metaprior.decisions import ChangedFileError, Loop
 from metaprior.io.saving import load_state, save_state
@@ -107,7 +108,8 @@ class LoopContract:
 
         monkeypatch.setattr(builtins, "__import__", without_pandas)
         loop.run(self.source(), 2)
-        with pytest.raises(ImportError, match=r'history: .*pip install "metaprior\[compare\]"'):
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(ImportError, match=r'history needs pandas.* pip install "\.\[compare\]"'):
             _ = loop.history
 
     def test_run_returns_the_loop_and_counts_what_is_there(self):
@@ -326,6 +328,7 @@ class LoopContract:
             metaprior.load(path)
         assert set(load_state(path, self.loop.kind)) == {"settings", "state", "model"}
 
+    @needs_sigkill
     @pytest.mark.slow
     def test_a_loop_killed_between_any_two_calls_goes_on_with_the_same_question(self, tmp_path):
         whole = calls_until_killed(self.program, tmp_path / "whole", self.n_calls)

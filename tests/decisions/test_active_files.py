@@ -13,6 +13,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from decisions.active_pools import Distance, X, rng
+from killed import needs_sigkill
 from metaprior.baselines import MAPRegressor
 from metaprior.decisions import PoolLoop
 from metaprior.io.plain import UnsavableError
@@ -77,6 +78,7 @@ def finished(kind, path, n_observations):
     return lines
 
 
+@needs_sigkill
 def test_a_loop_that_is_killed_goes_on_with_the_same_question(path):
     """It dies with its second question open; the file's next question is that one, and the rest is as if unharmed."""
     lines = killed_after("from elsewhere", path, 20, 4)
@@ -91,6 +93,7 @@ def test_a_loop_that_is_killed_goes_on_with_the_same_question(path):
     assert_array_equal(loop.rows, whole.rows)
 
 
+@needs_sigkill
 @pytest.mark.slow
 def test_a_loop_killed_at_any_moment_asks_what_an_unharmed_one_asks(path, tmp_path):
     whole = finished("warm", tmp_path / "whole.metaprior", 16)

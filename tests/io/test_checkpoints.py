@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from killed import needs_sigkill
 from metaprior import MetaGPRegressor
 from metaprior.baselines import ExactGPRegressor, MAPRegressor
 from metaprior.inference.programs import SingleRun
@@ -52,10 +53,12 @@ def killed_again_and_again(tmp_path: Path, kind: str, points: list[tuple[str, in
     assert_same_bits(out, alone)
 
 
+@needs_sigkill
 def test_a_killed_fit_goes_on_and_ends_with_the_same_bits(tmp_path):
     killed_again_and_again(tmp_path, "local", [("unnamed", 2), ("block of steps", 4)])
 
 
+@needs_sigkill
 @pytest.mark.slow
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("number", [1, 2, 4, 5])
@@ -68,12 +71,14 @@ def test_a_fit_killed_at_any_event_ends_with_the_same_bits(tmp_path, event, numb
     assert_same_bits(out, alone)
 
 
+@needs_sigkill
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["batches", "stopping", "classes", "ensemble", "laplace"])
 def test_every_kind_of_fit_survives_being_killed_often(tmp_path, kind):
     killed_again_and_again(tmp_path, kind, [("renamed", 1), ("block of steps", 2), ("written", 2), ("unnamed", 2)])
 
 
+@needs_sigkill
 @pytest.mark.slow
 def test_killed_chains_go_on_and_end_with_the_same_bits(tmp_path):
     """In the warm-up, before the first checkpoint and after it, and among the samples."""

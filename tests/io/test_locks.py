@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 
+from killed import needs_sigkill
 from metaprior.io import locks
 from metaprior.io.locks import fingerprint, locked
 from metaprior.io.saving import save_state
@@ -61,6 +62,7 @@ def test_a_lock_that_is_held_is_waited_for_and_then_an_error(target):
         pass
 
 
+@needs_sigkill
 def test_a_lock_ends_with_the_process_that_holds_it(target):
     with subprocess.Popen([sys.executable, "-c", HOLDER, str(target)], stdout=subprocess.PIPE) as holder:
         assert holder.stdout.readline() == b"held\n"
@@ -118,6 +120,7 @@ def test_a_fingerprint_changes_with_any_number_of_an_array(target):
     assert fingerprint(target) == fingerprint(target)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a named pipe")
 def test_what_is_no_regular_file_is_not_opened(tmp_path, target):
     os.mkfifo(target)
     assert fingerprint(target) == fingerprint(tmp_path) == "not a regular file"

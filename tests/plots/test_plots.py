@@ -252,7 +252,7 @@ def test_relevance_is_the_deviation_of_a_column_over_its_lengthscale(wide):
 def test_without_matplotlib_the_extra_is_named(gp, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.style", None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "metaprior\[plot\]"'):
+    with pytest.raises(ImportError, match=r'metaprior.plots needs matplotlib.* pip install "\.\[plot\]"'):
         plots.plot_fit(gp, X)
 
 

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from dense import layer_places, posterior
 from metaprior.kernels import RBF, Constant
@@ -98,8 +99,9 @@ def _linear_algebra(jaxpr) -> list[tuple[str, int]]:
     for equation in jaxpr.eqns:
         if equation.primitive.name in ("cholesky", "triangular_solve"):
             found.append((equation.primitive.name, equation.invars[0].aval.ndim))
-        for inner in jax.core.jaxprs_in_params(equation.params):
-            found += _linear_algebra(inner)
+        for inner in jax.tree.leaves(equation.params):
+            if isinstance(inner, ClosedJaxpr | Jaxpr):
+                found += _linear_algebra(inner)
     return found
 
 

@@ -9,22 +9,21 @@ import numpy as np
 import optax
 
 from metaprior.baselines.map import MAPMethod, MAPRegressor
-from metaprior.baselines.members import all_members, num_members, random_members
+from metaprior.baselines.members import MembersMethod, num_members
 from metaprior.estimators.base import Classifier, Regressor
 from metaprior.estimators.checks import expect_whole
 from metaprior.estimators.config import NetworkConfig, TrainingConfig
 from metaprior.estimators.documented import documented_like
-from metaprior.estimators.method import NetworkMethod, Problem
+from metaprior.estimators.method import Problem
 from metaprior.estimators.renamed import accepts_old_names
 from metaprior.inference import Fit
 from metaprior.io.checkpoints import CheckpointConfig
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.predictive.draws import FunctionDraws
 from metaprior.weights import WeightModel
 
 
-class EnsembleMethod(NetworkMethod):
+class EnsembleMethod(MembersMethod):
     """Several networks with point weights, each fitted on its own."""
 
     noise_hold = 0.0
@@ -56,18 +55,6 @@ class EnsembleMethod(NetworkMethod):
             job = self.member.job(problem._replace(last=last), own)
             fits.append(self.member.train(job, problem, checkpoint and checkpoint.inside(f"member{index}")))
         return self.member.attributes(_stacked(fits), problem, seed)
-
-    def num_predict_draws(self, model: Model) -> int:
-        """Return the number of members."""
-        return num_members(model)
-
-    def function_draws(self, fitted: Any, x_unit: np.ndarray) -> FunctionDraws:
-        """Return every member."""
-        return all_members(fitted.model_, fitted.draw_key_, x_unit)
-
-    def joint_draws(self, fitted: Any, x_unit: np.ndarray, num_draws: int, key: np.ndarray) -> FunctionDraws:
-        """Return members that are chosen at random."""
-        return random_members(fitted.model_, key, x_unit, num_draws)
 
 
 def member_of(stacked: Model, index: int) -> Model:

@@ -14,14 +14,14 @@ import numpy as np
 from jaxtyping import Array
 
 from metaprior.baselines.map import expect_positive
-from metaprior.baselines.members import all_members, num_members, random_members
+from metaprior.baselines.members import MembersMethod, all_members, num_members
 from metaprior.compilation import compiled
 from metaprior.estimators.base import Classifier, Regressor
 from metaprior.estimators.checks import expect, expect_one_of, expect_whole, is_number
 from metaprior.estimators.config import DTYPES, Config, NetworkConfig
 from metaprior.estimators.documented import documented_like
 from metaprior.estimators.metagp import MetaGPRegressor
-from metaprior.estimators.method import NetworkMethod, Problem
+from metaprior.estimators.method import Problem
 from metaprior.estimators.progress import progress_bar
 from metaprior.estimators.renamed import accepts_old_names
 from metaprior.estimators.stopping import as_numpy
@@ -31,7 +31,6 @@ from metaprior.io.checkpoints import Checkpoint, CheckpointConfig
 from metaprior.kernels import RBF, Kernel, named
 from metaprior.model import Model
 from metaprior.networks import Dense
-from metaprior.predictive.draws import FunctionDraws
 from metaprior.random import make_key
 from metaprior.user_warnings import warn_user
 from metaprior.weights import HierarchicalMetaGP, Point, WeightModel
@@ -87,7 +86,7 @@ class HMCConfig(Config):
         expect("dtype", self.dtype, " or ".join(f"'{name}'" for name in DTYPES), self.dtype in DTYPES)
 
 
-class HMCMethod(NetworkMethod):
+class HMCMethod(MembersMethod):
     """The posterior of a network by NUTS."""
 
     def __init__(self, config: HMCConfig, network: NetworkConfig) -> None:
@@ -153,18 +152,6 @@ class HMCMethod(NetworkMethod):
             "ess_": ess,
         }
 
-    def num_predict_draws(self, model: Model) -> int:
-        """Return the number of states."""
-        return num_members(model)
-
-    def function_draws(self, fitted: Any, x_unit: np.ndarray) -> FunctionDraws:
-        """Return the function of every state."""
-        return all_members(fitted.model_, fitted.draw_key_, x_unit)
-
-    def joint_draws(self, fitted: Any, x_unit: np.ndarray, num_draws: int, key: np.ndarray) -> FunctionDraws:
-        """Return the functions of states that are chosen at random."""
-        return random_members(fitted.model_, key, x_unit, num_draws)
-
 
 def diagnosed(flat: Model, key: np.ndarray, x_unit: np.ndarray, chains: int) -> tuple[float, float]:
     """Return the largest R-hat and the least effective sample size of the function at up to 50 rows of the data.
@@ -195,7 +182,7 @@ def _warn_of_poor_mixing(rhat: float, ess: float, num_divergences: int) -> None:
 @documented_like(MetaGPRegressor)
 @dataclass(eq=False, repr=False)
 class HMCRegressor(Regressor):
-    """Regression by a network whose posterior is sampled by NUTS; needs `pip install "metaprior[hmc]"`.
+    """Regression by a network whose posterior is sampled by NUTS; needs the extra `hmc`.
 
     Parameters
     ----------

@@ -1,11 +1,13 @@
 """Bridges to other libraries: their interfaces around the estimators of this one.
 
-Each needs its library, which is imported when a name is first used. The libraries are extras:
-`pip install "metaprior[botorch]"`.
+Each needs its library, which is imported when a name is first used. The libraries are extras, installed from a
+clone by `pip install ".[botorch]"`.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from metaprior.extras import missing_library
 
 if TYPE_CHECKING:
     from metaprior.bridges.activeml import PredictiveSampling
@@ -33,7 +35,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name not in libraries:
             raise
-        raise ImportError(f'{name} needs {error.name}, which is missing: pip install "metaprior[{home}]".') from error
+        raise missing_library(error.name, part=name, extra=home) from error
 
 
 def __dir__() -> list[str]:

@@ -1,17 +1,18 @@
 """Split conformal prediction for a classifier: sets of classes that contain the right one."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils.validation import check_is_fitted, check_random_state, column_or_1d
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from metaprior.conformal.calibration_rows import split_rows
 from metaprior.conformal.class_scores import ClassScore, column_of
-from metaprior.conformal.ranks import check_level, coverage_interval, threshold, warn_of_too_few
+from metaprior.conformal.split import SplitConformal
 
 
-class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class ConformalClassifier(ClassifierMixin, SplitConformal):
     """Sets of classes that contain the right one with a probability of at least `level`.
 
     The probability is over the rows of calibration and the new row together, which must be exchangeable.
@@ -58,63 +59,15 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Angelopoulos, Bates, Jordan, Malik (2021). Uncertainty sets for image classifiers using conformal prediction. ICLR.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        level: float = 0.9,
-        conformity_score: str = "aps",
-        allow_empty: bool = False,
-        penalty: float = 0.01,
-        free_rank: int = 5,
-        calibration_size: float | int = 0.25,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.level = level
-        self.conformity_score = conformity_score
-        self.allow_empty = allow_empty
-        self.penalty = penalty
-        self.free_rank = free_rank
-        self.calibration_size = calibration_size
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit a clone of the estimator to most rows, and calibrate it on the others.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self
-        """
-        random = self._checked_random_state()
-        X_fit, y_fit, X_held, y_held = split_rows(X, y, self.calibration_size, random)
-        return self._calibrate(clone(self.estimator).fit(X_fit, y_fit), X_held, y_held, random)
-
-    def calibrate(self, X: Any, y: Any) -> Self:
-        """Calibrate the estimator, which has been fitted to other rows, and leave it as it is.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_calibration, n_features)
-        y : array-like of shape (n_calibration,)
-
-        Returns
-        -------
-        self
-        """
-        random = self._checked_random_state()
-        check_is_fitted(self.estimator)
-        return self._calibrate(self.estimator, X, y, random)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the class that the fitted estimator predicts, [n_samples]."""
-        check_is_fitted(self)
-        return self.estimator_.predict(X)
+    estimator: Any
+    _: KW_ONLY
+    level: float = 0.9
+    conformity_score: str = "aps"
+    allow_empty: bool = False
+    penalty: float = 0.01
+    free_rank: int = 5
+    calibration_size: float | int = 0.25
+    random_state: int | np.random.RandomState | None = None
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the fitted estimator, [n_samples, n_classes]."""
@@ -138,22 +91,11 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             sets[np.arange(len(sets)), np.argmax(probabilities, axis=1)] = True
         return sets
 
-    def coverage_interval(self, probability: float = 0.9) -> tuple[float, float]:
-        """Return where the coverage of all future rows lies, given the rows of calibration that there happen to be.
-
-        It holds with `allow_empty=True`; the most probable class can only add to the coverage. See
-        `ConformalRegressor.coverage_interval`.
-        """
-        check_is_fitted(self)
-        return coverage_interval(len(self.scores_), self.level, probability)
-
-    def _checked_random_state(self) -> np.random.RandomState:
-        check_level(self.level)
+    def _check_estimator_and_score(self) -> None:
         self._score(0).check()
         if not hasattr(self.estimator, "predict_proba"):
             name = type(self.estimator).__name__
             raise TypeError(f"estimator: expected a classifier with predict_proba; {name} has none.")
-        return check_random_state(self.random_state)
 
     def _score(self, seed: int) -> ClassScore:
         return ClassScore(self.conformity_score, self.penalty, self.free_rank, seed)
@@ -162,12 +104,6 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         seed = int(random.randint(2**31 - 1))
         column = column_of(model.classes_, column_or_1d(y))
         all_scores = self._score(seed)(np.asarray(model.predict_proba(X), np.float64))
-        scores = all_scores[np.arange(len(column)), column]
-        warn_of_too_few(len(scores), self.level, "All sets contain every class")
-        self.estimator_, self.classes_, self.scores_, self.tie_seed_ = model, model.classes_, scores, seed
-        self.threshold_ = threshold(scores, self.level)
+        self._keep(model, all_scores[np.arange(len(column)), column], "All sets contain every class")
+        self.classes_, self.tie_seed_ = model.classes_, seed
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether it has been calibrated."""
-        return hasattr(self, "threshold_")

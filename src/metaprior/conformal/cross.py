@@ -7,6 +7,7 @@ contains y with a probability of at least 2 level - 1 (for few folds less about 
 of about `level` in practice.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from metaprior.estimators.checks import is_whole
 MOST_NUMBERS = 10_000_000
 
 
+@dataclass(eq=False, repr=False)
 class CrossConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     """Intervals that use every row for both the fit and the calibration (CV+).
 
@@ -57,20 +59,12 @@ class CrossConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator)
     Barber, Candes, Ramdas, Tibshirani (2021). Predictive inference with the jackknife+. Annals of Statistics 49.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        level: float = 0.9,
-        conformity_score: str = "quantile",
-        cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.level = level
-        self.conformity_score = conformity_score
-        self.cv = cv
-        self.random_state = random_state
+    estimator: Any
+    _: KW_ONLY
+    level: float = 0.9
+    conformity_score: str = "quantile"
+    cv: Any = 5
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the estimator without each fold, and score the rows of the fold.

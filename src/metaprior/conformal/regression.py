@@ -1,17 +1,18 @@
-"""Split conformal prediction for a regressor: fit on some rows, calibrate on others."""
+"""Split conformal prediction for a regressor: intervals that contain y."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from metaprior.conformal.calibration_rows import split_rows
 from metaprior.conformal.interval_scores import band_rule
-from metaprior.conformal.ranks import check_level, coverage_interval, threshold, warn_of_too_few
+from metaprior.conformal.split import SplitConformal
 
 
-class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class ConformalRegressor(RegressorMixin, SplitConformal):
     """Intervals that contain y with a probability of at least `level`, whatever the estimator and the data.
 
     The probability is over the rows of calibration and the new row together, which must be exchangeable. It is also at
@@ -53,57 +54,12 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        level: float = 0.9,
-        conformity_score: str = "quantile",
-        calibration_size: float | int = 0.25,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.level = level
-        self.conformity_score = conformity_score
-        self.calibration_size = calibration_size
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit a clone of the estimator to most rows, and calibrate it on the others.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        self
-        """
-        self._check()
-        X_fit, y_fit, X_held, y_held = split_rows(X, y, self.calibration_size, self.random_state)
-        return self._calibrate(clone(self.estimator).fit(X_fit, y_fit), X_held, y_held)
-
-    def calibrate(self, X: Any, y: Any) -> Self:
-        """Calibrate the estimator, which has been fitted to other rows, and leave it as it is.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_calibration, n_features)
-        y : array-like of shape (n_calibration,)
-
-        Returns
-        -------
-        self
-        """
-        self._check()
-        check_is_fitted(self.estimator)
-        return self._calibrate(self.estimator, X, y)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return what the fitted estimator predicts, [n_samples]."""
-        check_is_fitted(self)
-        return self.estimator_.predict(X)
+    estimator: Any
+    _: KW_ONLY
+    level: float = 0.9
+    conformity_score: str = "quantile"
+    calibration_size: float | int = 0.25
+    random_state: int | np.random.RandomState | None = None
 
     def predict_interval(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the low and the high ends of the intervals, [n_samples] each; infinite if calibration had few rows.
@@ -116,27 +72,11 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         band = band_rule(self.conformity_score, self.estimator_)(self.estimator_, X, self.level)
         return band.widened(self.threshold_)
 
-    def coverage_interval(self, probability: float = 0.9) -> tuple[float, float]:
-        """Return where the coverage of all future rows lies, given the rows of calibration that there happen to be.
-
-        The coverage is `level` on average over such rows; for one set of n of them it follows Beta(k, n + 1 - k), k =
-        ceil((n + 1) level). This is the central interval that contains it with a probability.
-        """
-        check_is_fitted(self)
-        return coverage_interval(len(self.scores_), self.level, probability)
-
-    def _check(self) -> None:
-        check_level(self.level)
+    def _check_estimator_and_score(self) -> None:
         band_rule(self.conformity_score, self.estimator)
 
-    def _calibrate(self, model: Any, X: Any, y: Any) -> Self:
+    def _calibrate(self, model: Any, X: Any, y: Any, random: np.random.RandomState) -> Self:
         y = np.asarray(column_or_1d(y), np.float64)
         scores = band_rule(self.conformity_score, model)(model, X, self.level).scores(y)
-        warn_of_too_few(len(scores), self.level, "All intervals are infinite")
-        self.estimator_, self.scores_ = model, scores
-        self.threshold_ = threshold(scores, self.level)
+        self._keep(model, scores, "All intervals are infinite")
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether it has been calibrated."""
-        return hasattr(self, "threshold_")

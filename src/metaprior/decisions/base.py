@@ -30,6 +30,7 @@ from metaprior.decisions.warm_start import WarmStartedModel
 from metaprior.estimators.checks import expect, is_whole
 from metaprior.estimators.progress import new_bar
 from metaprior.estimators.renamed import accepts_old_keywords
+from metaprior.extras import imported
 from metaprior.io.renamed import LOOP_PARAMETERS
 
 if TYPE_CHECKING:
@@ -112,10 +113,7 @@ class Loop(abc.ABC, Generic[State]):
     @property
     def history(self) -> "pd.DataFrame":
         """One row per observation, in the order in which they were told; needs pandas."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError('history: the table needs pandas; pip install "metaprior[compare]".') from error
+        pandas = imported("pandas", part="history", extra="compare")
         return pandas.DataFrame(self._history_columns())
 
     @accepts_old_keywords(LOOP_PARAMETERS)

@@ -25,8 +25,8 @@ def diagnose(model: Any, X: Any, y: Any, *, rows: str = "auto", nuts: bool = Fal
         Whether the model was fitted to these rows. "auto" compares them with the rows that the model keeps (with an
         integrated output layer and Gaussian noise), and otherwise takes them as held out; the report says which.
     nuts : bool, default=False
-        Whether to compare the posterior with that of NUTS. That takes minutes, needs `pip install "metaprior[hmc]"`,
-        and is for small networks only: an error says what is too large.
+        Whether to compare the posterior with that of NUTS. That takes minutes, needs the extra `hmc`, and is for
+        small networks only: an error says what is too large.
     random_state : int, default=0
         Determines the draws that the tests use.
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from metaprior.extras import imported
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -93,10 +95,7 @@ class Diagnosis:
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the findings as a table: name, severity, sentence, advice, and a dict of numbers."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError('to_frame: the table needs pandas; pip install "metaprior[compare]".') from error
+        pandas = imported("pandas", part="to_frame", extra="compare")
         columns: list[str] = ["name", "severity", "sentence", "advice", "numbers"]
         rows: list[list[Any]] = [[getattr(found, name) for name in columns] for found in self.findings]
         return pandas.DataFrame(rows, columns=columns)

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from metaprior.compilation import compiled
+from metaprior.extras import missing_library
 from metaprior.inference.data import Data
 from metaprior.inference.elbo import Batch, elbo, elbo_terms
 from metaprior.inference.identity import Identity, identity_of
@@ -50,7 +51,7 @@ class Samples(NamedTuple):
 def require_numpyro() -> None:
     """Say how to get the sampler where it is missing."""
     if importlib.util.find_spec("numpyro") is None:
-        raise ImportError('the sampler is NumPyro\'s, which is not installed: pip install "metaprior[hmc]".')
+        raise missing_library("numpyro", part="the NUTS sampler", extra="hmc")
 
 
 def log_joint(model: Model, batch: Batch) -> Float[Array, ""]:

@@ -1,4 +1,4 @@
-"""Plots of fitted models and of what they predict; needs `pip install "metaprior[plot]"`.
+"""Plots of fitted models and of what they predict; needs `pip install ".[plot]"` in a clone.
 
 Every function draws into the axes it is given, or into a new figure, and returns the axes. Colours can be told apart
 by people who are colour-blind. The style holds while a plot is drawn, and `style()` is the same for figures of your

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from metaprior.plots.style import DATA, DRAWS, MEAN, colour
+from metaprior.plots.style import DATA, DRAWS, MEAN, colour, legend_above
 from metaprior.predictive import Predictive, PredictiveDistribution
 from metaprior.predictive.classes import class_numbers
 
@@ -17,6 +17,28 @@ if TYPE_CHECKING:
 SHADE, BELOW = 0.18, 0.03
 #: Points up to which each is drawn in full.
 FEW_POINTS = 300
+
+
+def draw_prediction(
+    axes: "Axes",
+    x: np.ndarray,
+    predicted: PredictiveDistribution,
+    data: tuple[np.ndarray, Any] | None,
+    *,
+    target: int,
+    levels: Sequence[float],
+    n_draws: int,
+) -> None:
+    """Draw what is predicted along x, of numbers or of classes, and the data (x and y), if there are any."""
+    if predicted.is_classification:
+        draw_classes(axes, x, predicted)
+        if data is not None:
+            mark_classes(axes, *data, predicted)
+    else:
+        draw_regression(axes, x, predicted, target=target, levels=levels, n_draws=n_draws)
+        if data is not None:
+            draw_points(axes, data[0], target_of(np.asarray(data[1]), target))
+    legend_above(axes, ncols=5)
 
 
 def draw_regression(

@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from metaprior.plots.curves import draw_classes, draw_points, draw_regression, mark_classes, target_of
+from metaprior.plots.curves import draw_prediction
 from metaprior.plots.grids import grid_along, predicted_by
-from metaprior.plots.style import drawing, legend_above
+from metaprior.plots.style import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,16 +56,9 @@ def plot_fit(
     """
     grid = grid_along(X, column, n_points, margin, "plot_fit")
     predicted = predicted_by(model, grid.rows)
+    data = None if y is None else (grid.data, y)
     with drawing(ax) as axes:
-        if predicted.is_classification:
-            draw_classes(axes, grid.x, predicted)
-            if y is not None:
-                mark_classes(axes, grid.data, y, predicted)
-        else:
-            draw_regression(axes, grid.x, predicted, target=target, levels=levels, n_draws=n_draws)
-            if y is not None:
-                draw_points(axes, grid.data, target_of(np.asarray(y), target))
+        draw_prediction(axes, grid.x, predicted, data, target=target, levels=levels, n_draws=n_draws)
         axes.set_xlabel(grid.name)
         axes.set_xlim(float(grid.x[0]), float(grid.x[-1]))
-        legend_above(axes, ncols=5)
     return axes

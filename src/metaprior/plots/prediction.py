@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaprior.plots.calibration import plot_calibration
-from metaprior.plots.curves import draw_classes, draw_points, draw_regression, mark_classes, target_of
+from metaprior.plots.curves import draw_prediction
 from metaprior.plots.intervals import plot_intervals
-from metaprior.plots.style import drawing, legend_above
+from metaprior.plots.style import drawing
 from metaprior.predictive import Predictive
 
 if TYPE_CHECKING:
@@ -89,17 +89,9 @@ def _plot_function(
     predicted: Predictive, x: np.ndarray, y: Any, target: int, level: float, n_draws: int, ax: "Axes | None"
 ) -> "Axes":
     order = np.argsort(x, kind="stable")
-    ordered = predicted[order]
+    levels = (0.5, level) if level > 0.5 else (level,)
+    data = None if y is None else (x, y)
     with drawing(ax) as axes:
-        if predicted.is_classification:
-            draw_classes(axes, x[order], ordered)
-            if y is not None:
-                mark_classes(axes, x, y, predicted)
-        else:
-            levels = (0.5, level) if level > 0.5 else (level,)
-            draw_regression(axes, x[order], ordered, target=target, levels=levels, n_draws=n_draws)
-            if y is not None:
-                draw_points(axes, x, target_of(np.asarray(y), target))
+        draw_prediction(axes, x[order], predicted[order], data, target=target, levels=levels, n_draws=n_draws)
         axes.set_xlabel("x")
-        legend_above(axes, ncols=5)
     return axes

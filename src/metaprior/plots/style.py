@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from metaprior.extras import imported
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -18,11 +20,7 @@ STYLE_FILE = Path(__file__).with_name("metaprior.mplstyle")
 @contextmanager
 def style() -> Iterator[None]:
     """Draw in the style of metaprior inside this block; afterwards all settings of matplotlib are as before."""
-    try:
-        import matplotlib.style
-    except ImportError as error:
-        raise ImportError('metaprior.plots: plots need matplotlib; pip install "metaprior[plot]".') from error
-    with matplotlib.style.context(STYLE_FILE):
+    with imported("matplotlib.style", part="metaprior.plots", extra="plot").context(STYLE_FILE):
         yield
 
 

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metaprior.extras import imported
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -15,10 +17,7 @@ def to_frame(
     predicted: "Predictive", levels: Sequence[float], index: Any, targets: Sequence[str] | None
 ) -> "pd.DataFrame":
     """Return a table with one row per row; see `Predictive.to_frame`."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError('to_frame: the table needs pandas; pip install "metaprior[compare]".') from error
+    pandas = imported("pandas", part="to_frame", extra="compare")
     columns = _of_classes(predicted) if predicted.is_classification else _of_numbers(predicted, levels)
     if index is None:
         index = predicted.index

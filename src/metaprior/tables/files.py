@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from metaprior.extras import imported, missing_library
 from metaprior.io.unpacking import PIECE, TooLargeError, form_of, open_unpacked, too_large, unpacking_limit
 from metaprior.tables.errors import TableError, check_names
 from metaprior.tables.parquet import read_parquet
@@ -63,11 +64,7 @@ USUAL_FORM = CSVForm()
 
 def pandas() -> Any:
     """Return pandas; if it is not installed, raise an error that says how to install it."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError('tables need pandas; pip install "metaprior[cli]".') from error
-    return pandas
+    return imported("pandas", part="a table", extra="cli")
 
 
 def read_table(path: str | Path, form: CSVForm = USUAL_FORM, *, text: Collection[str] = ()) -> "pd.DataFrame":
@@ -135,7 +132,7 @@ def _parquet(source: Path) -> "pd.DataFrame":
     try:
         frame = read_parquet(source)
     except ImportError as error:
-        raise _no_pyarrow() from error
+        raise missing_library("pyarrow", part="a Parquet file (unlike a CSV file)", extra="cli") from error
     except (TableError, TooLargeError):
         raise
     except (ValueError, OSError, LookupError, ArithmeticError, NotImplementedError, TypeError) as error:
@@ -152,12 +149,8 @@ def _to_parquet(frame: "pd.DataFrame") -> bytes:
     try:
         frame.to_parquet(content, engine="pyarrow", index=False)
     except ImportError as error:
-        raise _no_pyarrow() from error
+        raise missing_library("pyarrow", part="a Parquet file (unlike a CSV file)", extra="cli") from error
     return content.getvalue()
-
-
-def _no_pyarrow() -> ImportError:
-    return ImportError('Parquet files need pyarrow; pip install "metaprior[cli]", or use CSV.')
 
 
 # --- CSV ----------------------------------------------------------------------------

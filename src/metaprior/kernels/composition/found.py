@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import ive
 
+from metaprior.extras import imported
 from metaprior.kernels.base import Kernel
 from metaprior.kernels.compose import Sum
 from metaprior.kernels.composition.bases import Rows
@@ -113,10 +114,7 @@ class FoundKernel:
         Columns: `composition`, `level` (its number of base kernels), `score`, `log_evidence`, `hypers`, `noise` (its
         share of the variance), and `ended` (False where the first steps were too far behind to go on).
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError('frame: the table needs pandas; pip install "metaprior[compare]".') from error
+        pandas = imported("pandas", part="frame", extra="compare")
         rows = [
             {
                 "composition": each.fitted.composition.text(self.names),
