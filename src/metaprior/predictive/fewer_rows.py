@@ -20,7 +20,7 @@ from metaprior.output_layer.base import Batch
 from metaprior.weights import metagp_of
 
 #: The largest variance of a value that the chosen rows leave, in variances of the noise.
-TOLERANCE = 3e-5
+TOLERANCE = 1e-4
 #: Rows from which on fewer are looked for.
 LEAST_ROWS = 128
 #: The relative jitter of the chosen rows' covariance: they are as nearly dependent as the tolerance says.
