@@ -16,6 +16,8 @@ from metaprior.decisions import ChangedFileError
 
 #: What Python calls its operations on files when it tells of them: a process can be killed before any of them.
 FILE_OPERATIONS = ("open", "os.rename", "os.link", "os.remove", "os.chmod", "os.truncate", "fcntl.flock", "fcntl.lockf")
+#: Answers after which nothing more is told.
+FULL = 300
 #: The exit code of a process that has not made a loop, because there was one.
 REFUSED = 3
 
@@ -25,7 +27,7 @@ def play(kind, path, log):
     loops = KINDS[kind]
     loop = loops.load(path) if Path(path).exists() else loops.make(path)
     with open(log, "a", buffering=1) as told:
-        while loop.n_observed < 300:
+        while loop.n_observed < FULL:
             loops.ask(loop)
             value = float(loop.n_observed)
             loops.tell(loop, value)
