@@ -74,9 +74,9 @@ def urls_of_style(css: str) -> list[str]:
 
 
 def read_pages(folder: Path) -> dict[Path, Page]:
-    """Return all pages below a folder, by their paths."""
+    """Return all pages below a folder, by their paths; a theme may leave a template among its static files."""
     pages = {}
-    for path in sorted(folder.rglob("*.html")):
+    for path in sorted(path for path in folder.rglob("*.html") if "_static" not in path.parts):
         page = Page()
         page.feed(path.read_text(encoding="utf-8"))
         pages[path.resolve()] = page
@@ -103,10 +103,12 @@ def problem_of_link(link: str, path: Path, pages: dict[Path, Page], folder: Path
 def problem_of_load(url: str, path: Path, folder: Path) -> str | None:
     """Return what is wrong with something that a page or a style sheet loads, or None."""
     parts = urlsplit(url)
-    if parts.scheme == "data" or not parts.path:
+    if parts.scheme == "data":
         return None
     if parts.scheme or parts.netloc:
         return f"it loads {url} from another host"
+    if not parts.path:
+        return None
     target = (path.parent / unquote(parts.path)).resolve()
     return None if target.is_relative_to(folder) and target.exists() else f"it loads {url}, which does not exist"
 

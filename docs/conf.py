@@ -23,7 +23,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     # From docs/_extensions.
     "docstrings",
-    "explorer",
     "mathml",
     "reference",
     "repository",
@@ -47,8 +46,6 @@ myst_update_mathjax = False
 suppress_warnings = [
     # Tutorials are text notebooks, and are executed anew only if they have changed.
     "myst_nb.lexer",
-    # The gallery and the explorer are left out where they are not.
-    "toc.empty_glob",
 ]
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE.parent / "build" / "docs" / "notebooks")
@@ -73,9 +70,6 @@ sphinx_gallery_conf = {
 
 if not any((HERE.parent / "examples" / "gallery").glob("GALLERY_HEADER.*")):
     extensions.remove("sphinx_gallery.gen_gallery")
-if not (HERE / "explorer" / "index.html").exists():
-    extensions.remove("explorer")
-    exclude_patterns.append("explorer.md")
 
 # --- the reference ----------------------------------------------------------------
 

@@ -107,7 +107,7 @@ def test_every_public_name_is_on_the_page_of_its_module(reference):
         names = reference.described_where(modules)[found.__name__]
         page = reference.page_of(found, names)
         for name, full in names.items():
-            assert f"   {name}\n" in page or f"autodata:: {name}\n" in page or f"`{full}`" in page
+            assert f"   {name}\n" in page or f":: {name}\n" in page or f"`{full}`" in page
 
 
 def test_the_site_has_the_version_of_the_package_and_no_script_for_formulas():

@@ -14,6 +14,8 @@ from sphinx.application import Sphinx
 ENTRY = re.compile(r"^\w+(?:, \w+)* :")
 #: What lies in backticks, whole.
 CODE = re.compile(r"``.+?``|`[^`]+`")
+#: In docstrings that scikit-learn's classes hand down: a reference to a page of scikit-learn.
+OTHERS = re.compile(r":ref:`([^`<]+)(?:<[^`>]+>)?`")
 #: A signature with more parameters is cut after so many ...
 MAX_PARAMETERS = 6
 #: ... and shows so many of them.
@@ -43,7 +45,9 @@ def plain_line(line: str) -> str:
 
 def from_plain_text(app: Sphinx, what: str, name: str, obj: object, options: Any, lines: list[str]) -> None:
     """Turn a docstring of this project into reStructuredText, before numpydoc reads its sections."""
-    if not (getattr(obj, "__module__", None) or "").startswith("sklearn"):
+    if (getattr(obj, "__module__", None) or "").startswith("sklearn"):
+        lines[:] = [OTHERS.sub(lambda found: f"*{found[1].strip()}*", line) for line in lines]
+    else:
         lines[:] = [plain_line(line) for line in lines]
 
 

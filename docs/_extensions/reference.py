@@ -10,13 +10,14 @@ import pkgutil
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import GenericAlias, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import metaprior
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.config import Config
 
 
 def public_modules() -> list[ModuleType]:
@@ -70,24 +71,35 @@ def page_of(module: ModuleType, names: dict[str, str]) -> str:
     title = module.__name__
     own = [name for name, full in names.items() if full == f"{title}.{name}"]
     listed = [name for name in own if has_page(getattr(module, name))]
-    parts = [f"{title}\n{'=' * len(title)}", f".. automodule:: {title}\n   :no-members:", f".. currentmodule:: {title}"]
+    parts = [
+        f"{title}\n{'=' * len(title)}",
+        f".. automodule:: {title}\n   :no-members:\n   :no-index:",
+        f".. currentmodule:: {title}",
+    ]
     if listed:
         lines = "\n".join(f"   {name}" for name in listed)
         parts.append(f".. autosummary::\n   :toctree: ../objects\n   :nosignatures:\n\n{lines}")
-    parts += [f".. autodata:: {name}\n   :no-value:" for name in own if name not in listed]
+    parts += [described_here(name, getattr(module, name)) for name in own if name not in listed]
     elsewhere = [full for name, full in names.items() if full != f"{title}.{name}"]
     if elsewhere:
         parts.append("It also exports " + ", ".join(f":py:obj:`{full}`" for full in elsewhere) + ".")
     return "\n\n".join(parts) + "\n"
 
 
-def write_pages(app: "Sphinx") -> None:
+def described_here(name: str, value: object) -> str:
+    """Return the description of a constant, or of a type that has another name here."""
+    if isinstance(value, GenericAlias):
+        return f".. py:type:: {name}\n   :canonical: {value}"
+    return f".. autodata:: {name}\n   :no-value:"
+
+
+def write_pages(app: "Sphinx", config: "Config") -> None:
     """Write the pages of all modules into docs/api/modules, where autosummary finds what it has to describe."""
     from sphinx.ext.autodoc.mock import mock
 
     folder = Path(app.srcdir) / "api" / "modules"
     folder.mkdir(parents=True, exist_ok=True)
-    with mock(app.config.autodoc_mock_imports):
+    with mock(config.autodoc_mock_imports):
         where = described_where(public_modules())
         pages = {f"{name}.rst": page_of(sys.modules[name], names) for name, names in where.items()}
     for old in set(folder.glob("*.rst")) - {folder / name for name in pages}:
@@ -113,7 +125,7 @@ def check_pages(app: "Sphinx", failed: Exception | None) -> None:
 
 
 def setup(app: "Sphinx") -> dict[str, Any]:
-    """Write the pages before autosummary reads them (its priority is 500)."""
-    app.connect("builder-inited", write_pages, priority=400)
+    """Write the pages before Sphinx looks which there are."""
+    app.connect("config-inited", write_pages)
     app.connect("build-finished", check_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

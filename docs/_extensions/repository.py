@@ -31,7 +31,7 @@ def site_link(text: str, inside: str, anchor: str | None) -> str:
 
 def with_links_of_the_site(app: Sphinx, name: str, source: list[str]) -> None:
     """Let the links of a page lead to pages of the site."""
-    folder = Path(app.doc2path(name)).parent
+    folder = Path(app.env.doc2path(name)).parent
 
     def replaced(link: re.Match[str]) -> str:
         text, path, anchor = link.groups()
