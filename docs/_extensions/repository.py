@@ -22,6 +22,8 @@ PAGES = {
     "SECURITY.md": "security",
     "CODE_OF_CONDUCT.md": "code-of-conduct",
 }
+#: Pages that lead to others in the navigation of the site. Some are written by a program, and all are read elsewhere.
+CHILDREN = {"results": ("reproduction", "experiments", "datasets")}
 
 
 def site_link(text: str, inside: str, anchor: str | None) -> str:
@@ -30,7 +32,7 @@ def site_link(text: str, inside: str, anchor: str | None) -> str:
 
 
 def with_links_of_the_site(app: Sphinx, name: str, source: list[str]) -> None:
-    """Let the links of a page lead to pages of the site."""
+    """Let the links of a page lead to pages of the site, and put pages below others in the navigation."""
     folder = Path(app.env.doc2path(name)).parent
 
     def replaced(link: re.Match[str]) -> str:
@@ -44,6 +46,8 @@ def with_links_of_the_site(app: Sphinx, name: str, source: list[str]) -> None:
         return f"`{inside}`" if target.is_dir() else link.group()
 
     source[0] = LINK.sub(replaced, source[0])
+    if name in CHILDREN:
+        source[0] += "\n```{toctree}\n:hidden:\n\n" + "\n".join(CHILDREN[name]) + "\n```\n"
 
 
 def with_links_from_the_root(app: Sphinx, path: Path, parent: str, source: list[str]) -> None:
