@@ -32,6 +32,8 @@ def test_the_command_makes_results_and_a_page(run, only_tosses, tmp_path, monkey
     assert code == 0
     assert "tosses (smoke, 2 seeds" in out
     assert "  worse   The fair coin never falls on heads." in out
+    assert out.count("whose method: baseline") == 1
+    assert "whose method: ours" not in out
     assert "4 runs to do, 0 kept from before. Now: tosses, fair, seed 0." in err
     assert re.search(r"\[2/4\] tosses, fair, seed 1: .* s\. Now: tosses, Coin \[0\.8\] & <bent>, seed 0\. About", err)
     assert "All runs are done." in err
@@ -39,7 +41,11 @@ def test_the_command_makes_results_and_a_page(run, only_tosses, tmp_path, monkey
     assert json.loads(out) == {
         "page": str(Path("reproduced-smoke") / "report.html"),
         "items": ["tosses"],
-        "verdicts": {"agrees": 1, "better": 0, "worse": 1},
+        "verdicts": {
+            "ours": {"agrees": 1, "better": 0, "worse": 0},
+            "as published": {"agrees": 0, "better": 0, "worse": 0},
+            "baseline": {"agrees": 0, "better": 0, "worse": 1},
+        },
     }
     assert (tmp_path / "reproduced-smoke" / "report.html").exists()
 

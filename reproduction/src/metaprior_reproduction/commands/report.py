@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Result:
     """Read the results and write the page."""
-    from metaprior_reproduction.report import html, markdown, read_entries, tally
+    from metaprior_reproduction.report import counts_text, html, markdown, read_entries, tally
 
     if args.out and args.markdown:
         raise UsageError("--out and --markdown: expected one of them; got both")
@@ -43,8 +43,7 @@ def run(args: argparse.Namespace) -> Result:
     _write(target, page)
     counts = tally(entries)
     data = {"page": str(target), "items": [entry.id for entry in entries], "verdicts": counts}
-    words = ", ".join(f"{outcome} {number}" for outcome, number in counts.items())
-    return Result(data, f"{target}: {counted(len(entries), 'item')}, verdicts: {words}")
+    return Result(data, f"{target}: {counted(len(entries), 'item')}, verdicts: {counts_text(counts)}")
 
 
 def _write(target: Path, page: str) -> None:

@@ -123,6 +123,7 @@ def _detects(results: Results, method: str, peers: Sequence[str], who: str) -> V
         len(won) >= 4,
         f"above all of them on {len(won)} of 5 ({', '.join(won) or 'none'}), by two standard errors on {len(surely)} "
         f"({', '.join(surely) or 'none'}); AUROC: {numbers}",
+        whose="ours",
     )
 
 
@@ -133,6 +134,7 @@ def _accurate(results: Results, method: str) -> Verdict:
         bool(gap.mean + margin(gap) / 2 >= 0),
         f"accuracy {said(results.summary(method, 'accuracy'), 4)} against "
         f"{said(results.summary('BNN-MFVI', 'accuracy'), 4)}",
+        whose="ours",
     )
 
 

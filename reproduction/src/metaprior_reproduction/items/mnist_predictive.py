@@ -80,6 +80,7 @@ def _less_sure(results: Results, method: str) -> Verdict:
         ),
         f"largest probability: digits {said(results.summary(method, 'largest_mnist'))}, letters {said(own)}; "
         "letters by " + ", ".join(f"{peer} {said(other)}" for peer, other in others.items()),
+        whose="ours",
     )
 
 

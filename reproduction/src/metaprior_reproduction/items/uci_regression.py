@@ -132,6 +132,7 @@ def _verdict(results: Results, ours: str, peer: str, metric: str) -> Verdict:
         f"{ours} is as good as {peer} on the standard splits ({metric.upper()}).",
         outcome,
         f"lower by two standard errors on {_listed(won)}; higher on {_listed(lost)}; of {len(found)} sets",
+        "ours",
     )
 
 
