@@ -18,6 +18,7 @@ import numpy as np
 from metaprior import MetaGPRegressor, kernels
 from metaprior.io.atomic import write_atomically
 from metaprior.kernels import Kernel
+from metaprior.kernels.hyper_kernel import HyperKernel
 
 FORMAT = 1
 HERE = Path(__file__).parent
@@ -115,9 +116,14 @@ STUDIES = (
     Study("steps-matern", "Steps: Matern 3/2 kernel", steps, kernels.Matern32()),
     Study("steps-none", "Steps: no input kernel, two hidden layers", steps, None, hidden=(20, 20)),
     Study("season-sum", "Trend with a season: linear + periodic", season, kernels.Linear() + kernels.Periodic()),
-    Study("season-rbf", "Trend with a season: RBF kernel", season, kernels.RBF()),
+    Study("season-rbf", "Trend with a season: RBF kernel", season, kernels.RBF(0.5)),
     Study("season-linear-rbf", "Trend with a season: linear + RBF", season, kernels.Linear() + kernels.RBF()),
-    Study("growing-product", "Growing waves: linear x periodic", growing, kernels.Linear() * kernels.Periodic()),
+    Study(
+        "growing-product",
+        "Growing waves: (linear + 1) x periodic",
+        growing,
+        (kernels.Linear() + 1) * kernels.Periodic(),
+    ),
     Study("clusters-rbf", "Two clusters: RBF kernel", clusters, kernels.RBF()),
     Study("clusters-relu", "Two clusters: no input kernel, ReLU units", clusters, None, activation="relu"),
 )
@@ -177,7 +183,7 @@ def kernel_of(kernel: Kernel) -> dict[str, Any]:
         return {"kind": kind, "left": kernel_of(kernel.left), "right": kernel_of(kernel.right)}
     if isinstance(kernel, kernels.Scaled):
         return {"kind": "scaled", "scale": number(kernel.scale), "inner": kernel_of(kernel.inner)}
-    if type(kernel) not in KINDS:
+    if not isinstance(kernel, HyperKernel) or type(kernel) not in KINDS:
         raise ValueError(f"kernel_of: expected one of the kernels that the page knows; got {kernel!r}.")
     hypers = {name: number(np.ravel(getattr(kernel, name))[0]) for name in kernel.declared}
     return {"kind": KINDS[type(kernel)], **hypers}
