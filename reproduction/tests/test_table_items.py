@@ -4,9 +4,10 @@ import importlib.util
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from metaprior.baselines import ExactGPRegressor
-from metaprior_reproduction.items import uci_regression
+from metaprior_reproduction.items import gap_splits, uci_regression
 from metaprior_reproduction.parts import table_models
 from metaprior_reproduction.parts.item import Outcome, Results, Run, Summary
 from metaprior_reproduction.parts.published import beside, best_published, is_level, printed, published
@@ -154,3 +155,48 @@ def test_every_model_says_whose_it_is_and_the_paper_preset_has_all_of_them():
     config = uci_regression.PRESETS["paper"]
     assert config["models"] == list(MODELS)
     assert list(config["splits"]) == list(uci_regression.SPLITS)
+
+
+# --- gap-splits ---------------------------------------------------------------------------
+
+
+def test_the_middle_third_of_a_column_is_held_out_and_constant_columns_are_not_counted():
+    X = np.column_stack([np.full(10, 3.0), np.arange(10)[::-1], RNG.uniform(size=10)])
+    train, test = gap_splits.gap_split(X, 0)
+    assert sorted(X[test, 1].tolist()) == [3, 4, 5, 6]
+    assert sorted([*train, *test]) == list(range(10))
+    held = X[gap_splits.gap_split(X, 1).test, 2]
+    assert np.sum(X[:, 2] < held.min()) == np.sum(X[:, 2] > held.max()) == 3
+
+
+def test_blocks_are_a_row_and_its_nearest():
+    X = np.array([[0.0, 0], [1, 0], [10, 0], [11, 0], [0.5, 0]])
+    found = gap_splits.blocks(X, 5, 2, seed=0)
+    assert {tuple(sorted(block)) for block in found.tolist()} == {(0, 4), (1, 4), (2, 3)}
+    assert all(len(set(block)) == 2 for block in found.tolist())
+
+
+def test_the_joint_density_of_a_block_is_that_of_the_rows_together():
+    predicted = ExactGPRegressor("rbf", n_restarts=0, max_iter=10, random_state=0).fit(X, Y).predict_distribution(X)
+    groups = np.array([[0, 1, 2], [5, 6, 7]])
+    found = gap_splits.block_scores(predicted, Y, groups)
+    dense = predicted.covariance(noise=True)
+    joint = [multivariate_normal(predicted.mean[rows], dense[np.ix_(rows, rows)]).logpdf(Y[rows]) for rows in groups]
+    assert found["joint_nll"] == pytest.approx(-np.mean(joint) / 3, abs=1e-5)
+    assert found["block_nll"] == pytest.approx(-np.mean(predicted.log_prob(Y)[groups]), abs=1e-9)
+
+
+def test_the_columns_of_the_gap_splits_are_those_that_vary():
+    assert gap_splits.PRESETS["paper"]["seeds"] == max(gap_splits.COLUMNS.values())
+    assert gap_splits.PRESETS["paper"]["splits"] == gap_splits.COLUMNS
+
+
+def test_the_judge_of_the_gaps_counts_single_rows_and_blocks():
+    config = {**gap_splits.PRESETS["paper"], "splits": {"yacht": 3}, "models": [DEFAULT, GP]}
+    levels = {DEFAULT: {"nll": 1.0, "joint_nll": 1.0}, GP: {"nll": 1.5, "joint_nll": 0.5}}
+    runs = [
+        Run(f"yacht {model}", seed, Outcome({name: level + 0.01 * seed for name, level in own.items()}), 1.0)
+        for model, own in levels.items()
+        for seed in range(3)
+    ]
+    assert [verdict.outcome for verdict in gap_splits.judge(Results(config, runs))] == ["agrees", "worse"]

@@ -3,7 +3,6 @@
 Ours as it comes and two variants, the paper's inference, the library's baselines, and two kinds of trees.
 """
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -12,23 +11,10 @@ import numpy as np
 
 from metaprior.metrics import rmse, scores
 from metaprior_reproduction.datasets import uci, uci_splits
-from metaprior_reproduction.parts.figures import panels
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
 from metaprior_reproduction.parts.published import BAYESIAN, beside, best_published, is_level, sources
-from metaprior_reproduction.parts.ranking import best, is_level_with_best
-from metaprior_reproduction.parts.table_models import (
-    DEFAULT,
-    GP,
-    LARGER,
-    MODELS,
-    NOISY,
-    OUTSIDE,
-    SPARSE,
-    TREES,
-    left_out,
-    made,
-    models_of,
-)
+from metaprior_reproduction.parts.table_models import DEFAULT, GP, LARGER, MODELS, SPARSE, TREES, made, models_of
+from metaprior_reproduction.parts.table_verdicts import enough, level_in_library, level_words, scores_figure
 from metaprior_reproduction.parts.verdicts import clearly, said
 
 if TYPE_CHECKING:
@@ -122,23 +108,7 @@ def is_new(known: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def draw(results: Results) -> "Mapping[str, Figure]":
     """Draw RMSE above NLL, one column per set: means and standard errors of all models."""
-    names, models = list(results.config["splits"]), results.config["models"]
-    figure, axes = panels(2, len(names), width=max(1.8, 6 / len(names)), height=2.6, sharex=True)
-    for line, metric in zip(axes, ("rmse", "nll"), strict=True):
-        for panel, name in zip(line, names, strict=True):
-            for place, model in enumerate(models):
-                found = results.summary(f"{name} {model}", metric)
-                if found.n:
-                    error = np.nan_to_num(found.se)
-                    panel.errorbar(place, found.mean, error, fmt="o", ms=5, capsize=3, color=f"C{place % 10}")
-            panel.margins(x=0.1)
-            panel.tick_params(labelsize="x-small")
-        line[0].set_ylabel(f"test {metric.upper()}")
-    for panel, name in zip(axes[0], names, strict=True):
-        panel.set_title(name, fontsize="small")
-    for panel in axes[-1]:
-        panel.set_xticks(range(len(models)), models, rotation=90, fontsize="x-small")
-    return {"uci-regression": figure}
+    return {"uci-regression": scores_figure(results, ("rmse", "nll"))}
 
 
 # --- verdicts -----------------------------------------------------------------------------
@@ -147,46 +117,10 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 def judge(results: Results) -> list[Verdict]:
     """Compare the default with the library's models, with published numbers, and with four bars."""
     return [
-        *[_level_in_library(results, metric) for metric in ("rmse", "nll")],
+        *[level_in_library(results, metric, metric.upper(), ENOUGH) for metric in ("rmse", "nll")],
         *[_level_with_published(results, metric) for metric in ("rmse", "nll")],
         *[_bar(results, name) for name in BARS if name in results.config["splits"]],
     ]
-
-
-def enough(results: Results, of_nine: int) -> int:
-    """Return the number of sets that stands for so many of nine."""
-    return math.ceil(of_nine * len(results.config["splits"]) / len(SPLITS))
-
-
-def _level_in_library(results: Results, metric: str) -> Verdict:
-    names, least = list(results.config["splits"]), enough(results, ENOUGH)
-    level, behind, alone = [], [], 0
-    for name in names:
-        models = [model for model in compared(results, name) if model not in OUTSIDE]
-        others = [model for model in models if model not in (LARGER, NOISY)]
-        alone += is_level_with_best(results, name, DEFAULT, others, metric)
-        if is_level_with_best(results, name, DEFAULT, models, metric):
-            level.append(name)
-        else:
-            behind.append(_told_behind(results, name, best(results, name, models, metric), metric))
-    told = f"level on {len(level)} ({', '.join(level) or 'none'}); behind: {'; '.join(behind) or 'none'}"
-    return clearly(
-        f"The default is the best of the library's models, or within one standard error of it, on at least {least} of "
-        f"{len(names)} sets ({metric.upper()}).",
-        len(level) >= least,
-        f"{told}; without our other configurations level on {alone}" + _also(left_out(results.config)),
-        whose=MODELS[DEFAULT].whose,
-    )
-
-
-def compared(results: Results, name: str) -> list[str]:
-    """Return the models that have runs with metrics on a set."""
-    return [model for model in results.config["models"] if results.summary(f"{name} {model}", "rmse").n]
-
-
-def _told_behind(results: Results, name: str, lowest: str, metric: str) -> str:
-    own, other = (said(results.summary(f"{name} {model}", metric), 4) for model in (DEFAULT, lowest))
-    return f"{name} {own}, {lowest} {other}"
 
 
 def _level_with_published(results: Results, metric: str) -> Verdict:
@@ -200,12 +134,11 @@ def _level_with_published(results: Results, metric: str) -> Verdict:
             level.append(name)
         elif found is not None:
             behind.append(f"{name} {said(ours, 4)}, {found[0]} {found[1].value:g}")
-    told = f"level on {len(level)} ({', '.join(level) or 'none'}); behind: {'; '.join(behind) or 'none'}"
     return clearly(
         f"The default is level with the best published Bayesian network or deep GP on at least {least} of {len(names)} "
         f"sets ({metric.upper()}).",
         len(level) >= least,
-        f"{told}; with the diffusion model CARD among them level on {with_all}",
+        f"{level_words(level, behind)}; with the diffusion model CARD among them level on {with_all}",
         whose=MODELS[DEFAULT].whose,
     )
 
@@ -221,10 +154,6 @@ def _bar(results: Results, name: str) -> Verdict:
         f"RMSE {said(found[0])}, NLL {said(found[1])}{beside}",
         whose=MODELS[DEFAULT].whose,
     )
-
-
-def _also(words: str) -> str:
-    return f"; {words}" if words else ""
 
 
 ITEM = Item(

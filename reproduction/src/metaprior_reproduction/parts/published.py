@@ -7,7 +7,7 @@ import json
 from decimal import Decimal
 from functools import lru_cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from metaprior_reproduction.parts.item import Summary
 
@@ -39,7 +39,7 @@ def published(protocol: str) -> tuple[Published, ...]:
     return tuple(_method(entry) for entry in json.loads(text)[protocol])
 
 
-def _method(entry: dict) -> Published:
+def _method(entry: dict[str, Any]) -> Published:
     numbers = {name: {metric: printed(text) for metric, text in own.items()} for name, own in entry["numbers"].items()}
     return Published(entry["name"], entry["kind"], entry["standard_splits"], entry["source"], numbers)
 

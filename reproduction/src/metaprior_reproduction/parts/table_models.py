@@ -14,8 +14,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from metaprior import baselines, kernels
 from metaprior.estimators import MetaGPRegressor
+from metaprior.predictive import Predictive
 from metaprior.predictive.from_sklearn import GaussianMarginals
-from metaprior.predictive.gaussian import GaussianPredictive
 from metaprior_reproduction.parts.item import Config, Whose
 from metaprior_reproduction.parts.methods import AS_PUBLISHED, configured
 from metaprior_reproduction.parts.sparse_gp import SparseGPRegressor
@@ -71,10 +71,9 @@ class ExactGPOfManyRows(RegressorMixin, BaseEstimator):
                 self.gp_ = whole.fit(X[many], y[many])
         return self
 
-    def predict_distribution(self, X: Any) -> GaussianPredictive:
+    def predict_distribution(self, X: Any) -> Predictive:
         """Return the predictive distribution of the GP of all rows."""
-        predicted: GaussianPredictive = self.gp_.predict_distribution(X)
-        return predicted
+        return self.gp_.predict_distribution(X)
 
 
 class NGBoost(RegressorMixin, BaseEstimator):
