@@ -162,7 +162,7 @@ def test_a_note_stands_at_the_top_of_the_markdown_page(finished, run, tmp_path):
 def test_a_note_needs_a_markdown_page(finished, run, tmp_path):
     code, _, err = run("report", finished, "--note", tmp_path / "note.md")
     assert code == 2
-    assert "--note: expected --markdown FILE too" in err
+    assert "--note: expected --markdown FILE or --summary FILE too" in err
 
 
 def test_the_committed_page_is_made_from_the_committed_results():
