@@ -23,6 +23,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     # From docs/_extensions.
     "docstrings",
+    "explorer",
     "mathml",
     "reference",
     "repository",
@@ -76,6 +77,7 @@ if not any((HERE.parent / "examples" / "gallery").glob("GALLERY_HEADER.*")):
 autosummary_generate = True
 # The bridges are described without the libraries that they lead to.
 autodoc_mock_imports = ["arviz", "botorch", "skactiveml", "skpro", "torch"]
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "groupwise"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
