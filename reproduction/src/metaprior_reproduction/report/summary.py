@@ -114,7 +114,8 @@ QUESTIONS = (
         (
             Shown(
                 "active-uci",
-                "Active learning: the RMSE after 20 queries, which start from 20 rows.",
+                "The RMSE after 20 queries, which start from 20 rows. Active: the row of highest entropy; informed: "
+                "the row whose answer tells most about the rest of the pool.",
                 {"rmse_20": "RMSE"},
                 by_set=True,
             ),
