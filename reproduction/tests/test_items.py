@@ -24,6 +24,7 @@ LONG = frozenset(
         "default-tables",
         "faithfulness",
         "fnp-1d",
+        "gap-splits",
         "four-class",
         "misspecified",
         "mnist-ood",

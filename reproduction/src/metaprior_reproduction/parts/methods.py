@@ -10,6 +10,8 @@ from metaprior.datasets import Split
 from metaprior.estimators import MetaGPClassifier, MetaGPRegressor, fit_together
 from metaprior_reproduction.parts.item import Whose
 
+#: The paper's own inference: all weights are drawn, independently given the latents and the inducing values.
+AS_PUBLISHED: Mapping[str, Any] = {"output_layer": "drawn", "conditional": "fitc"}
 #: Estimators with default parameters; a `Periodic` kernel finds its period in the data.
 REGRESSORS: Mapping[str, Callable[[], Any]] = {
     "BNN-MAP": lambda: baselines.MAPRegressor(),

@@ -97,7 +97,7 @@ def _numbers(entry: Entry) -> Html:
     if not table.rows:
         return element("p", "This item has figures only.", class_="soft")
     caption = f"Mean and standard error over {seeds} seeds" if seeds > 1 else "One seed"
-    caption += "; in brackets the paper's numbers." if entry.result.paper else "."
+    caption += "; in brackets published numbers." if entry.result.paper else "."
     head = element("tr", *[element("th", name) for name in (table.corner, *table.columns)])
     rows = [element("tr", element("th", name), *map(_cell, cells)) for name, cells in table.rows]
     body = table_element(head, rows, element("caption", caption))

@@ -92,7 +92,7 @@ def _numbers(entry: Entry) -> Markdown:
         return inline()
     body = marks.table([table.corner, *table.columns], [[name, *map(_cell, cells)] for name, cells in table.rows])
     words = f"Mean and standard error over {seeds} seeds" if seeds > 1 else "One seed"
-    words += "; in brackets the paper's numbers." if entry.result.paper else "."
+    words += "; in brackets published numbers." if entry.result.paper else "."
     if len(table.rows) > LONGEST:
         return marks.folded(f"{len(table.rows)} metrics. {words}", body)
     return marks.joined([body, paragraph(words)])

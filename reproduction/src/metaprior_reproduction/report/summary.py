@@ -67,6 +67,13 @@ QUESTIONS = (
                 figure="uci-regression",
             ),
             Shown("default-tables", "Ten other tables, on which nothing was chosen.", ERRORS, by_set=True),
+            Shown(
+                "gap-splits",
+                "The nine tables with the middle third of one column held out. The joint NLL is that of ten rows "
+                "together, per row.",
+                {"nll": "NLL", "joint_nll": "joint NLL"},
+                by_set=True,
+            ),
         ),
     ),
     Question(
