@@ -197,8 +197,8 @@ ITEM = Item(
         "nine, 20 queries and 20 tanh units here. Every fit starts afresh in the units of its own rows. With equal "
         "noise everywhere, the row of highest entropy is the one of largest variance. In tables of many columns that "
         "is a row unlike all others, whose answer helps nowhere else: with an exact GP, too, entropy is no better than "
-        "random rows on concrete and energy, and prediction information is better in the mean on all four. All differences "
-        "are of logarithms, so that the few splits with a large RMSE do not decide. The paper's own scheme, in which "
-        "every weight is drawn, is not run here."
+        "random rows on concrete and energy, and prediction information is better in the mean on all four. All "
+        "differences are of logarithms, so that the few splits with a large RMSE do not decide. The paper's own "
+        "scheme, in which every weight is drawn, is not run here."
     ),
 )

@@ -66,6 +66,12 @@ QUESTIONS = (
                 by_set=True,
                 figure="uci-regression",
             ),
+            Shown(
+                "gap-splits",
+                "The same tables with the middle third of one column held out. Joint: blocks of ten rows together.",
+                {"nll": "NLL", "joint_nll": "joint NLL"},
+                by_set=True,
+            ),
             Shown("default-tables", "Ten other tables, on which nothing was chosen.", ERRORS, by_set=True),
             Shown(
                 "gap-splits",
@@ -209,7 +215,7 @@ def _by_set(shown: Shown, entry: Entry) -> Markdown:
     def cell(name: str, model: str) -> str:
         of = found.get((name, model), {})
         texts = [_text(of.get(metric)) if one else _text(of.get(metric)).split(" ± ")[0] for metric in shown.metrics]
-        return " / ".join(texts) if any(texts) else ""
+        return " / ".join(text or "-" for text in texts) if any(texts) else ""
 
     head = [" / ".join(shown.metrics.values()), *sets]
     return marks.table(head, [[model, *[cell(name, model) for name in sets]] for model in models])
