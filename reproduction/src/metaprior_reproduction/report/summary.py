@@ -66,12 +66,6 @@ QUESTIONS = (
                 by_set=True,
                 figure="uci-regression",
             ),
-            Shown(
-                "gap-splits",
-                "The same tables with the middle third of one column held out. Joint: blocks of ten rows together.",
-                {"nll": "NLL", "joint_nll": "joint NLL"},
-                by_set=True,
-            ),
             Shown("default-tables", "Ten other tables, on which nothing was chosen.", ERRORS, by_set=True),
             Shown(
                 "gap-splits",
