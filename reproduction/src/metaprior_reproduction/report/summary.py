@@ -78,7 +78,15 @@ QUESTIONS = (
     ),
     Question(
         "Does it forecast series?",
-        (Shown("versus-gp", "The last part of each series is forecast from what comes before.", ERRORS, by_set=True),),
+        (
+            Shown("versus-gp", "The last part of each series is forecast from what comes before.", ERRORS, by_set=True),
+            Shown(
+                "series-forecasts",
+                "Thirteen series. ETS, ARIMA and the last season again are told how long a season is.",
+                ERRORS,
+                by_set=True,
+            ),
+        ),
     ),
     Question(
         "Does it know what it does not know, far away from the data?",
