@@ -21,6 +21,10 @@ from sphinx.writers.html5 import HTML5Translator
 
 FONTS = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
 LETTER = re.compile(r'<mi mathvariant="(bold|script|double-struck)">(\w)</mi>')
+#: Functions such as log have a narrow space around them; only a bracket follows at once.
+BEFORE_NAME = re.compile(r"((?<=</mi>)|(?<=</mn>))(?=<mi>[a-z]{2,}</mi>)")
+AFTER_NAME = re.compile(r"(?<=[a-z]{2}</mi>)(?=<m(?:i|n|sub|sup|row|frac|style)|<mo[^>]*>&#x0007C;)")
+SPACE = '<mspace width="0.1667em"></mspace>'
 
 
 def letter_of(alphabet: str, letter: str) -> str:
@@ -38,6 +42,7 @@ def mathml(latex: str, display: str) -> str:
     """Return a formula as MathML; its source is a text for those who do not see it."""
     made = convert(latex, display=display).replace("\\_", "_")
     made = LETTER.sub(lambda found: f'<mi mathvariant="normal">{letter_of(*found.groups())}</mi>', made)
+    made = AFTER_NAME.sub(SPACE, BEFORE_NAME.sub(SPACE, made))
     return made.replace("<math ", f'<math alttext="{escape(latex.strip())}" ', 1)
 
 
