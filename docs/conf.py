@@ -50,6 +50,7 @@ suppress_warnings = [
 ]
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE.parent / "build" / "docs" / "notebooks")
+nb_execution_in_temp = True
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_execution_excludepatterns = ["gallery/*"]
