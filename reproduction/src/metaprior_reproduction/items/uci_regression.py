@@ -9,6 +9,7 @@ from metaprior import kernels
 from metaprior.baselines import ExactGPRegressor
 from metaprior.datasets import Split
 from metaprior.estimators import MetaGPRegressor
+from metaprior.plots.style import colour
 from metaprior_reproduction.datasets import UCI, uci, uci_splits
 from metaprior_reproduction.parts.figures import panels
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
@@ -98,21 +99,19 @@ def subset(part: Split, most: int, seed: int) -> Split:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw RMSE above NLL, one column per set: means and standard errors of all models."""
+    """Draw RMSE beside NLL, one row per set: means and standard errors of all models."""
     names, models = list(results.config["splits"]), results.config["models"]
-    figure, axes = panels(2, len(names), width=max(1.8, 6 / len(names)), height=2.6, sharex=True)
-    for line, metric in zip(axes, ("rmse", "nll"), strict=True):
-        for panel, name in zip(line, names, strict=True):
+    figure, axes = panels(len(names), 2, width=4.4, height=0.5 + 0.19 * len(models), sharey=True)
+    for line, name in zip(axes, names, strict=True):
+        for panel, metric in zip(line, ("rmse", "nll"), strict=True):
             for place, model in enumerate(models):
                 found = results.summary(f"{name} {model}", metric)
-                panel.errorbar(place, found.mean, np.nan_to_num(found.se), fmt="o", ms=5, capsize=3, color=f"C{place}")
-            panel.margins(x=0.1)
-            panel.tick_params(labelsize="x-small")
-        line[0].set_ylabel(f"test {metric.upper()}")
-    for panel, name in zip(axes[0], names, strict=True):
-        panel.set_title(name, fontsize="small")
-    for panel in axes[-1]:
-        panel.set_xticks(range(len(models)), models, rotation=90, fontsize="x-small")
+                error = np.nan_to_num(found.se)
+                panel.errorbar(found.mean, place, xerr=error, fmt="o", ms=5, capsize=3, color=colour(place))
+            panel.set_title(f"{name}: {metric.upper()} of test rows{' (nats)' if metric == 'nll' else ''}")
+            panel.margins(y=0.1)
+    axes[0, 0].set_yticks(range(len(models)), models)
+    axes[0, 0].invert_yaxis()
     return {"uci-regression": figure}
 
 

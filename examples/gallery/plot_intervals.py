@@ -1,0 +1,23 @@
+"""
+Are the intervals right?
+========================
+
+A model is fitted to 100 rows of five columns and asked about 300 rows that it has not seen. The first picture has the
+95 % interval of every row, in the order of the means, and marks the targets that lie outside. The second one asks for
+every level how many targets lie inside. The grey band is what chance allows for a model whose intervals are right.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import make_friedman1
+
+from metaprior import MetaGPRegressor, plots
+
+X, y = make_friedman1(400, n_features=5, noise=1.0, random_state=0)
+model = MetaGPRegressor(input_kernel="rbf", random_state=0).fit(X[:100], y[:100])
+predicted = model.predict_distribution(X[100:])
+
+with plots.style():
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), width_ratios=(3, 2))
+plots.plot_intervals(predicted, y[100:], ax=left)
+plots.plot_calibration(predicted, y[100:], ax=right)
+plt.show()
