@@ -100,8 +100,8 @@ def test_a_difference_that_the_draws_of_the_steps_may_have_made_does_not_count()
 
 
 def test_candidates_far_behind_do_not_go_on():
-    assert going_on(np.outer([-10.0, -50.0, -9.0, -8.0, -7.0], np.ones(25))) == [2, 3, 4]
-    assert going_on(np.outer([-10.0, -50.0, -90.0], np.ones(25))) == [0]
+    assert going_on(np.outer([-10.0, -50.0, -9.0, -8.0, -7.0], np.ones(25)), 10.0) == [2, 3, 4]
+    assert going_on(np.outer([-10.0, -50.0, -90.0], np.ones(25)), 10.0) == [0]
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def projected():
     """A fit of 30 columns in which the highest bound counts for nothing: the last candidate is taken."""
     x = np.random.default_rng(1).standard_normal((50, 30))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel_search, "going_on", lambda bounds: [len(bounds) - 1])
+        patch.setattr(kernel_search, "going_on", lambda bounds, nats: [len(bounds) - 1])
         return MetaGPRegressor(**SMALL).fit(x, x[:, 0]), x
 
 

@@ -54,6 +54,11 @@ class Candidate(NamedTuple):
         return self.joint.chosen == (CONSTANT,)
 
     @property
+    def has_waves(self) -> bool:
+        """Whether a term is a wave."""
+        return max(self.joint.chosen) >= WAVES
+
+    @property
     def begins_anew(self) -> bool:
         """Whether the layers below have to learn something else than with the RBF, so that nothing is gone on with."""
         return self.is_global or self.projection is not None
@@ -121,7 +126,7 @@ def _plain(projection: Projection | None, num_columns: int) -> list[Kernel]:
 
 
 def _with_period(wave: _Wave, terms: Sequence[Kernel], place: int, problem: Problem) -> list[Candidate]:
-    """Return the kernels with a period: alone, beside a trend, and changing slowly."""
+    """Return the kernels with a period: alone, beside a trend, beside a trend around a line, and changing slowly."""
     own, several = list(terms), problem.x.shape[1] > 1
     own[place : place + 3] = _terms_of(wave, problem)
     own[RBF] = _stationary(own[RBF]).starting_at(_slow(problem))
@@ -129,6 +134,7 @@ def _with_period(wave: _Wave, terms: Sequence[Kernel], place: int, problem: Prob
     return [
         Candidate(told, ChosenSum.of(own, [place])),
         Candidate(f"{told} + rbf", ChosenSum.of(own, [place + 1, RBF])),
+        Candidate(f"linear + {told} + rbf", ChosenSum.of(own, [LINEAR, place + 1, RBF])),
         Candidate(f"{told} * rbf", ChosenSum.of(own, [place + 2])),
     ]
 

@@ -39,11 +39,11 @@ class MetaGPRegressor(Regressor):
         A kernel on the input that modulates the weights (MetaGP-local). None gives the global MetaGP. A `Periodic`
         kernel without a period takes its period from the spectrum of the data. "auto" trains some candidates for a
         bounded number of steps and goes on with the one whose ELBO is the highest: none, RBF, Matern 3/2 and linear +
-        RBF, for one or two columns in which waves stand out also periodic, periodic + RBF and periodic x RBF with the
-        strongest periods, and for 30 columns or more an RBF on a learned projection of them. Another one than the RBF
-        has to be more than two nats above it. `kernel_search_` has all of them, `input_kernel_` the one that was taken.
-        A fit that goes on from another keeps its kernel. If every weight is drawn (`output_layer`), the ELBO does not
-        tell such kernels apart, and "auto" is None as in the paper.
+        RBF, for one or two columns in which waves stand out also periodic, periodic + RBF, linear + periodic + RBF and
+        periodic x RBF with the strongest periods, and for 30 columns or more an RBF on a learned projection of them.
+        Another one than the RBF has to be more than two nats above it. `kernel_search_` has all of them,
+        `input_kernel_` the one that was taken. A fit that goes on from another keeps its kernel. If every weight is
+        drawn (`output_layer`), the ELBO does not tell such kernels apart, and "auto" is None as in the paper.
     weight_kernel : Kernel, str or pair, default=None
         The kernel on the latent vectors at the two ends of a weight. None is an RBF kernel. A pair gives each end a
         kernel of its own.

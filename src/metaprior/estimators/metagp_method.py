@@ -243,7 +243,7 @@ class MetaGPMethod(TrainedMethod):
                 own = checkpoint and checkpoint.inside(name)
                 return self._train_phase(phase._replace(recipe=recipe), job, own_step, own)
 
-        return search(candidates, start, train_for, int(self.training.max_iter))
+        return search(candidates, start, train_for, int(self.training.max_iter), problem.num_rows)
 
     def attributes(self, fit: Fit, problem: Problem, seed: int) -> dict[str, Any]:
         """Return what the estimator keeps, the fitted input kernel in the units of the data among it."""
