@@ -28,18 +28,19 @@ for name, (paper_rmse, paper_nll) in PAPER.items():
     rmse, nll = np.sqrt(np.mean((predicted.mean - y) ** 2)), -np.mean(predicted.log_prob(y))
     print(f"{name:10s}{rmse:8.3f}{paper_rmse:8.2f}{nll:8.3f}{paper_nll:8.2f}")
 
+x = np.linspace(-4.5, 4.5, 600)
 plain = MFVIRegressor(random_state=0).fit(*parts["train"])
 with plots.style():
     figure = Figure(figsize=(10, 3.6))
     panels = figure.subplots(1, 2, sharey=True)
     titles = ("MetaGP-local, periodic kernel, no period given", "Bayesian network with independent weights")
     for axes, fitted, title in zip(panels, (model, plain), titles, strict=True):
-        plots.plot_fit(fitted, *parts["train"], n_draws=8, n_points=600, margin=0.63, ax=axes)
+        plots.plot_fit(fitted, *parts["train"], n_points=600, margin=0.63, ax=axes)
+        axes.plot(x, np.sin(2 * np.pi * 0.6 * x), "k--", lw=0.9, zorder=1.9, label="the wave")
         axes.axvspan(-2, 2, color="0.95", zorder=0, label="range of the data")
-        axes.get_legend().remove()
         axes.set_title(title)
-    panels[0].set_ylim(-3, 3)
+    panels[0].set_ylim(-2.6, 2.6)
     panels[1].set_ylabel("")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+    plots.legend_below(figure)
     figure.savefig("sinusoid.png", dpi=130)
 print("picture: sinusoid.png")

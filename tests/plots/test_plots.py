@@ -273,6 +273,18 @@ def test_functions_lie_over_the_mean_so_that_they_are_seen(gp):
     assert all(own.get_linewidth() < lines[0].get_linewidth() / 2 for own in lines[1:3])
 
 
+def test_one_legend_below_stands_for_those_of_all_panels(gp):
+    figure, (left, right) = plt.subplots(1, 2, layout="constrained")
+    plots.plot_fit(gp, X, Y, n_draws=0, ax=left)
+    plots.plot_fit(gp, X, ax=right)
+    plots.legend_below(figure)
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert [left.get_legend(), right.get_legend()] == [None, None]
+    assert [own.get_text() for own in legend.get_texts()] == ["95 % of y", "50 % of y", "mean", "data", "functions drawn"]
+    assert legend.get_window_extent().y1 <= min(own.get_window_extent().y0 for own in (left, right))
+
+
 def test_colours_are_those_of_okabe_and_ito_in_the_style_as_well():
     with plots.style():
         cycle = [colour.upper() for colour in matplotlib.rcParams["axes.prop_cycle"].by_key()["color"]]

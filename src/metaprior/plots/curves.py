@@ -59,11 +59,11 @@ def draw_regression(
         axes.fill_between(
             x, low, high, color=MEAN, alpha=min(0.9, number * SHADE), lw=0, label=f"{100 * level:g} % of y"
         )
-    axes.plot(x, target_of(predicted.mean, target), color=MEAN, lw=2.4, label="mean")
+    axes.plot(x, target_of(predicted.mean, target), color=MEAN, lw=3.0, label="mean")
     if n_draws > 0 and isinstance(predicted, Predictive):
         for number, function in enumerate(predicted.draws()[:n_draws]):
             label = "functions drawn" if number == 0 else None
-            axes.plot(x, target_of(function, target), color=DRAWS, lw=0.7, label=label)
+            axes.plot(x, target_of(function, target), color=DRAWS, lw=0.6, label=label)
     axes.set_ylabel("y")
 
 

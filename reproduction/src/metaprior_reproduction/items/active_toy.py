@@ -1,6 +1,7 @@
 """Appendix figure: active learning by predictive entropy on the four-class problem, step by step."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,11 +157,12 @@ def _curves(results: Results) -> "Figure":
     figure, axes = panels(1, 2, width=4.4, height=3.2)
     queries = np.arange(results.config["num_queries"] + 1)
     for panel, metric in zip(axes[0], ("accuracy", "nll"), strict=True):
-        for method in results.methods:
-            model, strategy = method.split(" ")
-            mean = [results.summary(method, f"{metric}_{k}").mean for k in queries]
+        # model after model, so that each has one column of the legend
+        for model, strategy in product(results.config["models"], results.config["strategies"]):
+            mean = [results.summary(f"{model} {strategy}", f"{metric}_{k}").mean for k in queries]
             dashes = "-" if strategy == "entropy" else "--"
             panel.plot(queries, mean, dashes, color=colour(MODELS.index(model)), label=f"{model}, {strategy}")
+        panel.xaxis.get_major_locator().set_params(integer=True)
         panel.set(xlabel="queries", ylabel=f"{metric if metric != 'nll' else 'NLL (nats)'} on new rows")
     legend_below(figure, axes[0, 0], ncols=4)
     return figure

@@ -106,7 +106,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
         points, labels = arrays["train_x"], arrays["train_y"].astype(int)
         image = class_panel(axes[row, column], arrays["near"], NEAR, points, labels, method)
         share = results.summary(method, "ring_entropy").mean
-        class_panel(axes[row + 1, column], arrays["far"], FAR, points, labels, f"entropy at {RADIUS:g}: {share:.2f}")
+        class_panel(axes[row + 1, column], arrays["far"], FAR, points, labels, f"at radius {RADIUS:g}: {share:.2f}")
     label_edges(axes, "x₁", "x₂")
     if shown:
         entropy_bar(figure, image, axes)

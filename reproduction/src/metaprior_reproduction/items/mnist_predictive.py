@@ -62,7 +62,7 @@ def _page(results: Results, name: str) -> "Figure":
             panel.bar(range(NUM_CLASSES), mean, yerr=std, color=MEAN, ecolor=DRAWS, error_kw={"lw": 1.0})
             panel.set(ylim=(0, 1.05), xticks=range(NUM_CLASSES), yticks=(0, 1))
             panel.grid(visible=False, axis="x")
-            panel.tick_params(labelsize="small", labelbottom=line is axes[-1], labelleft=panel is line[0])
+            panel.tick_params(labelsize="small", labelbottom=method == shown[-1], labelleft=panel is line[0])
         line[0].set_title(method)
     for panel in axes[-1]:
         panel.set_xlabel("class")

@@ -110,7 +110,10 @@ def bound_panels(axes: Sequence["Axes"], results: Results) -> None:
         arrays = arrays_of(results, name_of(conditional, mapping))
         if not arrays:
             continue
-        style = {"color": colour(conditionals.index(conditional)), "ls": ("-", "--")[mappings.index(mapping)]}
+        style: dict[str, Any] = {
+            "color": colour(conditionals.index(conditional)),
+            "ls": ("-", "--")[mappings.index(mapping)],
+        }
         levels += [np.median(arrays["elbo"]), np.max(arrays["elbo"])]
         for panel, across in zip(axes, ("step", "seconds"), strict=True):
             panel.plot(arrays[across], arrays["elbo"], lw=1.0, label=name_of(conditional, mapping), **style)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaprior.plots.style import COLOURS, DATA, DRAWS, MEAN
+from metaprior.plots.style import legend_below as legend_below
 from metaprior_reproduction.parts.item import Results
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 #: The colours of the four classes, and those of no entropy, of half of the largest and of the largest: the background
 #: of classes is grey, so that their colours stand out everywhere.
 CLASS_COLOURS = COLOURS[:4]
-ENTROPY_COLOURS = ("#FFFFFF", "#B9C3CC", "#5F6E7C")
+ENTROPY_COLOURS = ("#FFFFFF", "#BCC6CF", "#6F7E8C")
 #: Which of the functions drawn are in colour, by the percentage of functions that vary less.
 IN_COLOUR = (55, 70, 85)
 
@@ -120,7 +121,8 @@ def class_panel(
         if of_class.min() < 0.7 < of_class.max():
             axes.contour(side, side, of_class, levels=[0.7], colors=[colour], linewidths=1.4)
     axes.set_title(title)
-    axes.set(xlim=(-limit, limit), ylim=(-limit, limit))
+    marks = (-limit / 2, 0, limit / 2)
+    axes.set(xlim=(-limit, limit), ylim=(-limit, limit), xticks=marks, yticks=marks)
     return image
 
 
@@ -133,13 +135,6 @@ def entropy_share(probabilities: np.ndarray) -> np.ndarray:
 def entropy_bar(figure: "Figure", image: Any, axes: Any) -> None:
     """Add a bar that explains the colours of `class_panel`."""
     figure.colorbar(image, ax=axes, label="entropy / log(classes)", shrink=0.7, aspect=35, pad=0.02)
-
-
-def legend_below(figure: "Figure", axes: "Axes", ncols: int | None = None) -> None:
-    """Put the legend of one panel below all of them, in as many columns as fit the width."""
-    handles, labels = axes.get_legend_handles_labels()
-    ncols = ncols or max(1, min(len(labels), int(figure.get_figwidth() / 1.6)))
-    figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize="small", frameon=False)
 
 
 def view(axes: "Axes", values: Sequence[np.ndarray], margin: float = 0.5) -> None:
