@@ -67,7 +67,7 @@ def test_a_call_that_was_cut_short_is_made_again_in_the_same_company(tmp_path):
 def test_seeds_come_at_most_so_many_together(tmp_path):
     begun = []
     reproduced(tmp_path, seeds=5, together=2, compute=counting(begun))
-    assert begun == [(method, seeds) for method in (FAIR, BENT) for seeds in ((0, 1), (2, 3), (4,))]
+    assert begun == [(method, seeds) for seeds in ((0, 1), (2, 3), (4,)) for method in (FAIR, BENT)]
 
 
 def test_a_truncated_run_is_computed_again(finished):

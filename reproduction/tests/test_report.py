@@ -1,5 +1,6 @@
 """`metaprior report`: one page that says everything and needs nothing beside itself."""
 
+import dataclasses
 import json
 import re
 import shutil
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import tosses
-from metaprior_reproduction.parts.item import Outcome
+from metaprior_reproduction.items import item_named
+from metaprior_reproduction.parts.item import Outcome, Verdict
 from metaprior_reproduction.report import markdown, read_entries
+from metaprior_reproduction.report.contents import UNKNOWN_CAUSE, cause_of
 from metaprior_reproduction.report.numbers import number_text
 from tossing import reproduced
 
@@ -65,7 +68,8 @@ def test_the_page_says_everything(page, whole):
     expected += [text for verdict in result["verdicts"] for text in (verdict["claim"], verdict["evidence"])]
     expected += [
         "Agrees.",
-        "Worse.",
+        "Worse (baseline).",
+        "ours: agrees 1, better 0, worse 0; baselines: agrees 0, better 0, worse 1.",
         "Computed in",
         *[f"{name} {number}" for name, number in result["versions"].items()],
     ]
@@ -111,12 +115,42 @@ def test_markdown_links_lead_to_the_figures(finished, run, tmp_path):
     (link,) = re.findall(r"!\[.*\]\((.*)\)", text)
     assert (target.parent / link).resolve() == (finished / "tosses" / "heads.png").resolve()
     assert "## tosses" in text
-    assert "- **Worse.** The fair coin never falls on heads. Found: share of heads" in text
+    assert "- **Worse (baseline).** The fair coin never falls on heads. Found: share of heads" in text
     assert "| Coin \\[0.8\\] & \\<bent\\> |" in text
     assert "(0.4375)" in text
     assert "Coins are simulated \\| not tossed." in text
     tables = [line for line in text.splitlines() if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in tables} == {5, 9}  # 4 columns of numbers, 8 of the overview
+
+
+LOST = Verdict("Heads & <only>.", "worse", "share of heads 0.4.", "ours")
+
+
+@pytest.mark.parametrize(
+    ("causes", "told"), [({}, "not known yet"), ({LOST.claim: "The coin is <fair>."}, "The coin is <fair>")]
+)
+def test_a_claim_of_ours_that_is_not_met_is_shown_with_its_cause(tmp_path, run, causes, told):
+    reproduced(tmp_path, judge=lambda results: [LOST], causes=causes)
+    assert run("report", tmp_path)[0] == 0
+    assert run("report", tmp_path, "--markdown", tmp_path / "page.md")[0] == 0
+    parsed = Links()
+    parsed.feed((tmp_path / "report.html").read_text())
+    assert f"Cause: {told}" in parsed.text
+    assert markdown.inline(f"Found: share of heads 0.4. Cause: {told}.") in (tmp_path / "page.md").read_text()
+
+
+def test_verdicts_that_hold_or_are_about_other_methods_have_no_cause_beside_a_declared_one(tmp_path):
+    held = dataclasses.replace(LOST, outcome="agrees")
+    other = dataclasses.replace(LOST, whose="baseline")
+    result = reproduced(tmp_path, judge=lambda results: [held, other], causes={LOST.claim: "Why."})
+    assert [verdict["cause"] for verdict in result["verdicts"]] == ["", "Why."]
+    assert [cause_of(verdict) for verdict in (held, other, LOST)] == ["", "", UNKNOWN_CAUSE]
+
+
+def test_every_declared_cause_is_that_of_a_verdict_in_the_committed_results():
+    for entry in read_entries(ROOT / "reproduction" / "results"):
+        claims = {verdict.claim for verdict in entry.result.verdicts}
+        assert set(item_named(entry.id).causes) <= claims, entry.id
 
 
 def test_a_note_stands_at_the_top_of_the_markdown_page(finished, run, tmp_path):
@@ -128,7 +162,7 @@ def test_a_note_stands_at_the_top_of_the_markdown_page(finished, run, tmp_path):
 def test_a_note_needs_a_markdown_page(finished, run, tmp_path):
     code, _, err = run("report", finished, "--note", tmp_path / "note.md")
     assert code == 2
-    assert "--note: expected --markdown FILE too" in err
+    assert "--note: expected --markdown FILE or --summary FILE too" in err
 
 
 def test_the_committed_page_is_made_from_the_committed_results():

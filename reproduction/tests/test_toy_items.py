@@ -104,7 +104,7 @@ def test_a_number_agrees_with_a_rounded_one_within_two_standard_errors():
 
 
 def test_a_bound_is_judged_with_standard_errors():
-    found = [at_most("c", Summary(mean, 0.1, 5), 1.0, "e").outcome for mean in (0.7, 0.9, 1.1, 1.3)]
+    found = [at_most("c", Summary(mean, 0.1, 5), 1.0, "e", whose="ours").outcome for mean in (0.7, 0.9, 1.1, 1.3)]
     assert found == ["better", "agrees", "agrees", "worse"]
 
 

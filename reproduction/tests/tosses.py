@@ -6,6 +6,8 @@ import numpy as np
 
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
 
+MORE_OFTEN = "The bent coin falls on heads more often & <clearly> so."
+NEVER = "The fair coin never falls on heads."
 CHANCES = {"fair": 0.5, "Coin [0.8] & <bent>": 0.8}
 
 
@@ -42,8 +44,8 @@ def judge(results: Results) -> list[Verdict]:
     fair, bent = (results.summary(method, "heads").mean for method in CHANCES)
     words = f"{bent:.2f} > {fair:.2f}"
     return [
-        Verdict("The bent coin falls on heads more often & <clearly> so.", "agrees" if bent > fair else "worse", words),
-        Verdict("The fair coin never falls on heads.", "worse", f"share of heads {fair:.2f}"),
+        Verdict(MORE_OFTEN, "agrees" if bent > fair else "worse", words, "ours"),
+        Verdict(NEVER, "worse", f"share of heads {fair:.2f}", "baseline"),
     ]
 
 

@@ -9,7 +9,15 @@ from scipy.special import entr
 
 from decisions.active_pools import LABELS, SMALL, X, Y, rng
 from metaprior import MetaGPClassifier, MetaGPRegressor
-from metaprior.decisions import choose, entropy, greedy_classes, greedy_covariance, mutual_information, variance
+from metaprior.decisions import (
+    choose,
+    entropy,
+    greedy_classes,
+    greedy_covariance,
+    mutual_information,
+    prediction_information,
+    variance,
+)
 from metaprior.decisions.active import batch
 from metaprior.predictive import Predictive
 from metaprior.predictive.base import Moments
@@ -40,8 +48,12 @@ class Drawn(Predictive):
     def _standard_draws(self):
         return self._given
 
+    def _standard_covariance(self):
+        centred = self._given - np.mean(self._given, axis=0)
+        return np.einsum("snk,smk->knm", centred, centred) / len(centred)
+
     _standard_entropies = _standard_quantile = _standard_log_prob = _standard_cdf = _standard_crps = None
-    _standard_sample = _standard_covariance = _standard_joint_log_prob = _at_rows = None
+    _standard_sample = _standard_joint_log_prob = _at_rows = None
 
 
 # --- batches for regression -------------------------------------------------------
@@ -220,6 +232,37 @@ def test_the_first_row_of_a_batch_has_the_largest_information_of_its_own(regress
     assert_allclose(first.values, np.max(gains), rtol=1e-9)
 
 
+def dense_prediction_information(cov, noise):
+    """The mean over the other rows of I[y; y'] = H[y] + H[y'] - H[y, y'], from the determinants."""
+    observed, found = cov + np.diag(noise), np.zeros(len(cov))
+    for i, j in itertools.permutations(range(len(cov)), 2):
+        pair = observed[np.ix_([i, j], [i, j])]
+        found[i] += 0.5 * np.log(pair[0, 0] * pair[1, 1] / np.linalg.det(pair)) / (len(cov) - 1)
+    return found
+
+
+def test_prediction_information_is_the_mean_over_pairs_of_answers():
+    cov, noise = covariance(12, 3), rng(5).uniform(0.01, 0.3, 12)
+    found = prediction_information(Drawn(draws_of(cov), noise))
+    assert_allclose(found, dense_prediction_information(cov, noise), rtol=1e-8)
+
+
+def test_prediction_information_of_several_outputs_is_their_sum():
+    parts = [(covariance(8, seed), rng(seed).uniform(0.1, 0.2, 8)) for seed in (1, 2)]
+    draws = np.stack([draws_of(cov) for cov, _ in parts], axis=2)
+    found = prediction_information(Drawn(draws, np.stack([noise for _, noise in parts], axis=1)))
+    assert_allclose(found, sum(dense_prediction_information(*part) for part in parts), rtol=1e-8)
+
+
+def test_a_row_unlike_all_others_is_known_least_and_tells_least_about_the_others():
+    cov = np.full((6, 6), 0.9) + 0.1 * np.eye(6)
+    cov[5, :5] = cov[:5, 5] = 0
+    cov[5, 5] = 4
+    predictive = Drawn(draws_of(cov), np.full(6, 0.1))
+    assert np.argmax(variance(predictive)) == 5
+    assert np.argmin(prediction_information(predictive)) == 5
+
+
 def test_variance_of_an_estimator_from_elsewhere_is_all_of_it():
     assert_allclose(variance(GaussianMarginals(np.zeros(3), np.array([1.0, 2.0, 3.0]))), [1, 4, 9])
     assert_allclose(variance(ClassProbabilities(np.array([[0.5, 0.5], [0.9, 0.1]]))), [0.5, 0.18])
@@ -247,6 +290,7 @@ def test_random_rows_are_all_alike():
         (lambda p: variance(Drawn(np.zeros((1, 4)), 0.1)), "at least 2 function draws; got 1"),
         (lambda p: greedy_classes(p, 2, rng()), "this is a regression; use greedy_covariance"),
         (lambda p: greedy_covariance(Drawn(class_draws(3, 4, 2, 0)), 2), "use greedy_classes"),
+        (lambda p: prediction_information(Drawn(class_draws(3, 4, 2, 0))), "classes have no covariance"),
         (lambda p: choose("best", p, 1, rng()), "acquisition: expected one of .*'entropy'.*got 'best'"),
         (lambda p: choose(lambda q: np.ones(3), p, 1, rng()), r"expected 4 numbers, one per row.*shape \(3,\)"),
         (lambda p: choose(lambda q: np.full(4, np.nan), p, 1, rng()), "none of them NaN"),

@@ -281,7 +281,13 @@ def test_one_legend_below_stands_for_those_of_all_panels(gp):
     figure.canvas.draw()
     (legend,) = figure.legends
     assert [left.get_legend(), right.get_legend()] == [None, None]
-    assert [own.get_text() for own in legend.get_texts()] == ["95 % of y", "50 % of y", "mean", "data", "functions drawn"]
+    assert [own.get_text() for own in legend.get_texts()] == [
+        "95 % of y",
+        "50 % of y",
+        "mean",
+        "data",
+        "functions drawn",
+    ]
     assert legend.get_window_extent().y1 <= min(own.get_window_extent().y0 for own in (left, right))
 
 

@@ -14,6 +14,7 @@ from metaprior.decisions.active import (
     greedy_classes,
     greedy_covariance,
     mutual_information,
+    prediction_information,
     variance,
 )
 from metaprior.decisions.bandit import POLICIES, Bandit, Environment, PendingRounds, default_reward_model
@@ -42,5 +43,6 @@ __all__ = [
     "greedy_covariance",
     "minimise",
     "mutual_information",
+    "prediction_information",
     "variance",
 ]

@@ -120,6 +120,8 @@ def _text(out: str, results: list[dict[str, Any]]) -> str:
         lines += [f"{result['id']} ({size}): {result['title']}"]
         for verdict in result["verdicts"]:
             lines += [f"  {verdict['outcome']:<6}  {verdict['claim']}", f"          {verdict['evidence']}"]
+            lines += [f"          whose method: {verdict['whose']}"] * (verdict["whose"] != "ours")
+            lines += [f"          cause: {verdict['cause']}"] * bool(verdict["cause"])
     return "\n".join([*lines, f"Results are in {out}; 'metaprior report {out}' makes a page of them."])
 
 

@@ -64,13 +64,13 @@ class Study:
         return range(self.store.config["seeds"])
 
     def missing(self) -> list[Call]:
-        """Return the calls with at least one missing run.
+        """Return the calls with at least one missing run: the first seeds of all methods come before further seeds.
 
         Seeds are grouped without regard to what is stored. A call that was cut short is repeated with all its seeds,
         because a seed that trains side by side with others may differ by rounding from the same seed in another group.
         """
         groups = [tuple(self.seeds[i : i + self.item.together]) for i in range(0, len(self.seeds), self.item.together)]
-        calls = [Call(self.store.id, method, seeds) for method in self.methods for seeds in groups]
+        calls = [Call(self.store.id, method, seeds) for seeds in groups for method in self.methods]
         return [call for call in calls if not all(self.store.has(call.method, seed) for seed in call.seeds)]
 
     def known(self) -> dict[tuple[str, str], list[float]]:

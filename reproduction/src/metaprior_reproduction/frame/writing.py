@@ -7,6 +7,7 @@ pieces. `result.json` is written last: if it exists, the figures do too.
 import io
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from metaprior.io.atomic import write_atomically
@@ -15,7 +16,7 @@ from metaprior_reproduction.frame.form import check_name, checked
 from metaprior_reproduction.frame.identity import plain
 from metaprior_reproduction.frame.result import Result
 from metaprior_reproduction.frame.store import Kept, Store
-from metaprior_reproduction.parts.item import Item, Results, Run
+from metaprior_reproduction.parts.item import Item, Results, Run, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +28,7 @@ DPI = 110
 def write_result(item: Item, store: Store, kept: Sequence[Kept]) -> dict[str, Any]:
     """Judge and draw an item, write its figures and its result, and return the result."""
     results = Results(store.config, [one.run for one in kept])
-    verdicts = item.judge(results)
+    verdicts = with_causes(item, results)
     with style():
         figures = _write_figures(store, item.draw(results))
     content = {
@@ -51,6 +52,14 @@ def write_result(item: Item, store: Store, kept: Sequence[Kept]) -> dict[str, An
     text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(store.result, f"{text}\n".encode())
     return whole
+
+
+def with_causes(item: Item, results: Results) -> list[Verdict]:
+    """Return the verdicts of an item; those whose claim is not met have the cause that the item declares, if any."""
+    return [
+        replace(verdict, cause=item.causes.get(verdict.claim, "")) if verdict.outcome == "worse" else verdict
+        for verdict in item.judge(results)
+    ]
 
 
 def rows(results: Results) -> list[dict[str, Any]]:

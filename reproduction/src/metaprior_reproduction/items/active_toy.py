@@ -21,7 +21,7 @@ from metaprior_reproduction.parts.figures import (
     panels,
 )
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Summary, Verdict
-from metaprior_reproduction.parts.methods import CLASSIFIERS, as_float32, class_map, fitted
+from metaprior_reproduction.parts.methods import CLASSIFIERS, WHOSE, as_float32, class_map, fitted
 from metaprior_reproduction.parts.pool import Pool, asked
 from metaprior_reproduction.parts.pool import Split as Rows
 from metaprior_reproduction.parts.verdicts import clearly, is_above, is_below, said, summarised
@@ -195,6 +195,7 @@ def _verdict(results: Results, model: str) -> Verdict:
         is_above(found),
         f"{told}: accuracy by entropy less accuracy at random, mean over queries, {said(found)} (of the NLL "
         f"{said(nll)}); accuracy at the end: {ends}",
+        whose=WHOSE[model],
     )
 
 

@@ -10,9 +10,9 @@ from metaprior.metrics import rmse
 from metaprior_reproduction.datasets import uci
 from metaprior_reproduction.parts.figures import legend_below, panels
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Summary, Verdict
-from metaprior_reproduction.parts.methods import REGRESSORS, configured
+from metaprior_reproduction.parts.methods import REGRESSORS, WHOSE, configured
 from metaprior_reproduction.parts.pool import Pool, asked, random_split
-from metaprior_reproduction.parts.verdicts import clearly, is_above, is_below, said, summarised
+from metaprior_reproduction.parts.verdicts import Word, clearly, is_above, is_below, said, summarised
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -131,15 +131,16 @@ def _strategies(results: Results, name: str, model: str) -> Verdict:
         f"{name}, {model}: rows of highest entropy give a lower RMSE than random ones.",
         is_below(ratio),
         f"{told}: {_log_words(ratio)}; {_last(results, ours, others)}",
+        whose=WHOSE[model],
     )
 
 
 def _models(results: Results, name: str) -> Verdict:
     ours, others = (f"{name} {model} active" for model in MODELS)
     ratio = log_ratio(results, ours, others)
-    outcome = "worse" if is_above(ratio) else "better" if is_below(ratio) else "agrees"
+    outcome: Word = "worse" if is_above(ratio) else "better" if is_below(ratio) else "agrees"
     claim = f"{name}: with active learning MetaGP is comparable to MFVI or better."
-    return Verdict(claim, outcome, f"{_log_words(ratio)}; {_last(results, ours, others)}")  # type: ignore[arg-type]
+    return Verdict(claim, outcome, f"{_log_words(ratio)}; {_last(results, ours, others)}", "ours")
 
 
 def _log_words(ratio: Summary) -> str:

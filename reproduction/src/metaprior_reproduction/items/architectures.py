@@ -81,6 +81,7 @@ def judge(results: Results) -> list[Verdict]:
             "deviations of the function above that of the best.",
             not apart,
             evidence + (f"; too far from the best ({best}): {', '.join(apart)}" if apart else ""),
+            whose="ours",
         )
     ]
 

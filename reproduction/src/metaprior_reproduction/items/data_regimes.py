@@ -95,6 +95,7 @@ def _comparable(results: Results, ours: str, other: str) -> Verdict:
         gap,
         0.0,
         f"NLL {', '.join(numbers)}; difference, seed by seed, {said(gap, 2)}",
+        whose="ours",
     )
 
 
@@ -113,6 +114,7 @@ def _best(results: Results, num_rows: int, region: str) -> Verdict:
         f"{num_rows} points: {LOCAL} has the lowest NLL of all {where}.",
         all(is_below(gap) for gap in gaps.values()),
         "; ".join(numbers),
+        whose="ours",
     )
 
 

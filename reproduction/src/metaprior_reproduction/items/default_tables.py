@@ -146,6 +146,7 @@ def _levels(results: Results, models: Sequence[str]) -> Verdict:
         "NLL.",
         all(len(own) >= enough for own in level.values()),
         found,
+        whose="ours",
     )
 
 
@@ -160,6 +161,7 @@ def _ranks(results: Results, models: Sequence[str], metric: str) -> Verdict:
         f"The default has the lowest mean rank ({metric.upper()}).",
         ranks[OURS] == ranks[order[0]],
         ", ".join(f"{model} {ranks[model]:.1f}" for model in order),
+        whose="ours",
     )
 
 

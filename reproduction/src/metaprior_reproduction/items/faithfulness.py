@@ -14,7 +14,7 @@ from metaprior.inference.nuts import Settings
 from metaprior.metrics import INTERVALS
 from metaprior.plots.style import DATA, colour
 from metaprior_reproduction.parts.figures import label_edges, legend_below, panels
-from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Summary, Verdict
+from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Summary, Verdict, Whose
 from metaprior_reproduction.parts.rank_statistics import (
     binned,
     bins_for,
@@ -104,6 +104,11 @@ def posteriors_of(config: Config, model: str) -> list[str]:
 def methods(config: Config) -> list[str]:
     """Return every posterior of every model."""
     return [name_of(own, model) for model in config["models"] for own in posteriors_of(config, model)]
+
+
+def whose(method: str) -> Whose:
+    """Return whose posterior a method is; with another conditional than the integrated one, every weight is drawn."""
+    return "ours" if method.split(", ")[0] in (NUTS, INTEGRATED) else "as published"
 
 
 def tiny_of(config: Config, model: str) -> Tiny:
@@ -238,6 +243,7 @@ def _uniform(results: Results, method: str) -> Verdict:
         f"p = {p:.2g} over {len(of_f)} replicates; distance from uniform of f at x = {_inputs(results)}: "
         f"{', '.join(places)}; of the likelihood{' and hyper-parameters' if len(rest) > 1 else ''}: "
         f"{', '.join(rest)} (uniform ranks: about {usual_distance(len(of_f)):.3f})",
+        whose=whose(method),
     )
 
 
@@ -250,7 +256,7 @@ def _covers(results: Results, method: str) -> Verdict:
             holds &= is_covered(found, percent, ranks.size)
             words.append(f"{name} {percent} %: {_percent(found)}")
     claim = f"{method}: intervals of 50, 90 and 95 % cover as they say, to within {ERRORS} standard errors."
-    return clearly(claim, holds, "; ".join(words))
+    return clearly(claim, holds, "; ".join(words), whose=whose(method))
 
 
 def is_covered(found: Summary, percent: int, num_values: int) -> bool:
@@ -274,6 +280,7 @@ def _close(results: Results, method: str, reference: str) -> Verdict:
         not (is_above(found.mean, CLOSE) or wide or narrow),
         f"mean off by {said(found.mean, 3)} standard deviations (from the number of draws alone: {found.error:.3f}); "
         f"ratio of standard deviations {ratio:.3f} ± {ratio * found.log_std.se:.3f}; " + "; ".join(places),
+        whose=whose(method),
     )
 
 

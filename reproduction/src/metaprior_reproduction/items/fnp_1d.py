@@ -9,7 +9,7 @@ from metaprior import metrics
 from metaprior_reproduction.datasets import fnp
 from metaprior_reproduction.parts.figures import arrays_of, drawable, legend_below, panels, regression_panel, view
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
-from metaprior_reproduction.parts.methods import REGRESSORS, as_float32, curve, fitted
+from metaprior_reproduction.parts.methods import REGRESSORS, WHOSE, as_float32, curve, fitted
 from metaprior_reproduction.parts.verdicts import clearly, is_above, paired, said, summarised
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def judge(results: Results) -> list[Verdict]:
                 f"{said(results.summary(method, 'in_rmse'))}; the function lies within two standard deviations at "
                 f"{said(results.summary(method, 'in_covered'), 2)} of x inside, "
                 f"{said(results.summary(method, 'out_covered'), 2)} outside",
+                whose=WHOSE[method],
             )
         )
     if LOCAL in results.methods and "BNN-MFVI" in results.methods:
@@ -101,6 +102,7 @@ def judge(results: Results) -> list[Verdict]:
                 f"Outside the data the function lies within the bars of {LOCAL} more often than within those of MFVI.",
                 is_above(gain),
                 f"share of x, {LOCAL} less BNN-MFVI: {said(gain, 2)}",
+                whose=WHOSE[LOCAL],
             )
         )
     return verdicts

@@ -10,7 +10,7 @@ from metaprior.datasets import Split
 from metaprior_reproduction.datasets import four_class as data_set
 from metaprior_reproduction.parts.figures import arrays_of, class_panel, drawable, entropy_bar, label_edges, panels
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
-from metaprior_reproduction.parts.methods import CLASSIFIERS, as_float32, class_map, fitted
+from metaprior_reproduction.parts.methods import CLASSIFIERS, WHOSE, as_float32, class_map, fitted
 from metaprior_reproduction.parts.verdicts import clearly, is_below, margin, paired, said
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ def judge(results: Results) -> list[Verdict]:
                 f"{RADIUS:g}.",
                 ours.mean + margin(ours) >= MAXIMAL,
                 f"{said(ours)} of log 4; accuracy on new rows {said(results.summary(LOCAL, 'accuracy'))}",
+                whose=WHOSE[LOCAL],
             )
         )
     for peer in [method for method in OVERCONFIDENT if method in shown and LOCAL in shown]:
@@ -134,6 +135,7 @@ def judge(results: Results) -> list[Verdict]:
                 is_below(gap),
                 f"{said(results.summary(peer, 'ring_entropy'))} of log 4 against "
                 f"{said(results.summary(LOCAL, 'ring_entropy'))}",
+                whose=WHOSE[peer],
             )
         )
     return verdicts

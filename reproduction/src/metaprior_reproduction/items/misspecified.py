@@ -150,6 +150,7 @@ def _switched_off(results: Results) -> Verdict:
         is_off,
         f"{told}: least correlation of the input kernel over the data {said(wrong)} with the wrong period, "
         f"{said(right)} with the right one; of the exact GP with the wrong one {said(gp)}",
+        whose="ours",
     )
 
 
@@ -161,6 +162,7 @@ def _unharmed(results: Results) -> Verdict:
         not is_above(difference),
         f"local {said(results.summary(local, 'in_rmse'))}, global {said(results.summary(bare, 'in_rmse'))}; difference "
         f"{said(difference)}",
+        whose="ours",
     )
 
 
@@ -173,6 +175,7 @@ def _against_gp(results: Results, case: str, where: str, metric: str) -> Verdict
         is_below(difference),
         f"local {said(results.summary(ours, metric))}, exact GP {said(results.summary(gp, metric))}; difference "
         f"{said(difference)}",
+        whose="ours",
     )
 
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from metaprior import metrics
 from metaprior.plots.style import COLOURS, colour
+from metaprior.predictive import Predictive
 from metaprior_reproduction import datasets
 from metaprior_reproduction.parts.figures import arrays_of, drawable, legend_below, panels
-from metaprior_reproduction.parts.images import CLASSIFIERS, OURS, OUTSIDE, PAPER, fitted, outside
-from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
+from metaprior_reproduction.parts.images import CLASSIFIERS, LAPLACE, MIXTURE, ONE, OUTSIDE, PUBLISHED, fitted, outside
+from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict, Whose
 from metaprior_reproduction.parts.verdicts import clearly, is_above, margin, paired, said
 
 if TYPE_CHECKING:
@@ -23,9 +24,15 @@ TITLES = {
     "notmnist": "notMNIST",
     "fashion": "Fashion-MNIST",
     "kmnist": "KMNIST",
+    "omniglot": "Omniglot",
     "uniform": "uniform noise",
     "gaussian": "Gaussian noise",
 }
+#: The sets of the paper, on which claims are made, and those of them that are images.
+SETS = ("notmnist", "fashion", "kmnist", "uniform", "gaussian")
+IMAGES = ("fashion", "notmnist", "kmnist")
+#: What one network of the paper's configuration should reach.
+LEAST_ACCURACY, LEAST_AUROC, MOST_NLL = 0.975, 0.95, 0.08
 SETTINGS: Config = {
     "hidden_layer_sizes": [100],
     "activation": "relu",
@@ -41,9 +48,9 @@ PRESETS: dict[str, Config] = {
         "train_rows": 60000,
         "test_rows": 10000,
         "max_iter": 5000,
-        "members": 5,
         "n_members": 5,
         **SETTINGS,
+        "integrated": {"max_iter": 10000, "n_predict_draws": 128},
     },
     "smoke": {
         "seeds": 1,
@@ -54,6 +61,7 @@ PRESETS: dict[str, Config] = {
         **SETTINGS,
         "hidden_layer_sizes": [10],
         "n_predict_draws": 4,
+        "integrated": {"n_predict_draws": 16},
     },
 }
 
@@ -70,15 +78,26 @@ def _outcome(config: Config, method: str, seed: int) -> Outcome:
     found = {
         "accuracy": metrics.accuracy(predicted.probabilities, y),
         "nll": -float(np.mean(predicted.log_prob(y))),
+        "ece": metrics.expected_calibration_error(predicted.probabilities, y),
         "entropy_mnist": float(np.mean(predicted.entropy)),
     }
     arrays = {"cdf_mnist": _distribution(predicted.entropy)}
     for name in OUTSIDE:
-        entropy = model.predict_distribution(outside(name, config["test_rows"])).entropy
-        found[f"auroc_{name}"] = metrics.auroc(predicted.entropy, entropy)
-        found[f"entropy_{name}"] = float(np.mean(entropy))
-        arrays[f"cdf_{name}"] = _distribution(entropy)
+        answer = model.predict_distribution(outside(name, config["test_rows"]))
+        found |= _detected(name, predicted, answer)
+        arrays[f"cdf_{name}"] = _distribution(answer.entropy)
     return Outcome(found, arrays)
+
+
+def _detected(name: str, inside: Predictive, answer: Predictive) -> dict[str, float]:
+    """Return how well the entropy, and the mutual information of a posterior, tell a set from the test digits."""
+    found = {
+        f"auroc_{name}": metrics.auroc(inside.entropy, answer.entropy),
+        f"entropy_{name}": float(np.mean(answer.entropy)),
+    }
+    if inside.num_draws > 1:  # a point has no mutual information
+        found[f"auroc_mi_{name}"] = metrics.auroc(inside.mutual_information, answer.mutual_information)
+    return found
 
 
 def _distribution(entropy: np.ndarray) -> np.ndarray:
@@ -89,9 +108,10 @@ def _distribution(entropy: np.ndarray) -> np.ndarray:
 
 def draw(results: Results) -> "Mapping[str, Figure]":
     """Draw the distribution functions of the entropy: one panel per set, one line per method (its first seed)."""
-    figure, axes = panels(2, 3, sharex=True, sharey=True)
+    figure, axes = panels(2, 4, sharex=True, sharey=True)
     levels = np.linspace(0, np.log(10), NUM_LEVELS)
-    for panel, (name, title) in zip(axes.ravel(), TITLES.items(), strict=True):
+    axes[-1, -1].set_axis_off()
+    for panel, (name, title) in zip(axes.ravel(), TITLES.items(), strict=False):
         for number, method in enumerate(drawable(results)):
             style = {"color": colour(number), "ls": "-" if number < len(COLOURS) else "--"}
             panel.plot(levels, arrays_of(results, method)[f"cdf_{name}"], label=method, lw=1.4, **style)
@@ -105,36 +125,66 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Compare both configurations with the baselines, set by set."""
+    """Hold one network to its bars, and compare it, the mixture and the paper's own scheme with the baselines."""
     return [
-        _detects(results, PAPER, ("BNN-MFVI", "BNN-MAP", "DKL"), "The paper: its local model"),
-        _detects(results, OURS, ("BNN-MFVI", "BNN-MAP", "DKL"), "Our configuration"),
-        _accurate(results, PAPER),
-        _accurate(results, OURS),
+        *_reached(results),
+        _detects(results, ONE, ("BNN-MFVI", LAPLACE), "ours"),
+        _detects(results, MIXTURE, ("BNN-MFVI", "BNN-MAP", "DKL", "Ensemble", LAPLACE), "ours"),
+        _detects(results, PUBLISHED, ("BNN-MFVI", "BNN-MAP", "DKL"), "as published"),
+        _accurate(results, ONE, "BNN-MFVI", "ours"),
+        _accurate(results, MIXTURE, "Ensemble", "ours"),
+        _accurate(results, PUBLISHED, "BNN-MFVI", "as published"),
     ]
 
 
-def _detects(results: Results, method: str, peers: Sequence[str], who: str) -> Verdict:
+def _reached(results: Results) -> list[Verdict]:
+    accuracy, nll = (results.summary(ONE, name) for name in ("accuracy", "nll"))
+    aurocs = {name: results.summary(ONE, f"auroc_{name}") for name in IMAGES}
+    return [
+        clearly(
+            f"{ONE}, one network: an accuracy of {LEAST_ACCURACY} on digits at least.",
+            accuracy.mean >= LEAST_ACCURACY,
+            said(accuracy, 4),
+            whose="ours",
+        ),
+        clearly(
+            f"{ONE}, one network: an AUROC of {LEAST_AUROC} on Fashion-MNIST, notMNIST and KMNIST at least.",
+            all(found.mean >= LEAST_AUROC for found in aurocs.values()),
+            ", ".join(f"{TITLES[name]} {said(found, 4)}" for name, found in aurocs.items()),
+            whose="ours",
+        ),
+        clearly(
+            f"{ONE}, one network: an NLL of {MOST_NLL} on digits at most.",
+            nll.mean <= MOST_NLL,
+            said(nll, 4),
+            whose="ours",
+        ),
+    ]
+
+
+def _detects(results: Results, method: str, peers: Sequence[str], whose: Whose) -> Verdict:
     known = [peer for peer in peers if peer in results.methods]
-    gaps = {name: [paired(results, method, peer, f"auroc_{name}") for peer in known] for name in OUTSIDE}
-    won = [name for name in OUTSIDE if all(gap.mean > 0 for gap in gaps[name])]
-    surely = [name for name in OUTSIDE if all(is_above(gap) for gap in gaps[name])]
-    numbers = ", ".join(f"{TITLES[name]} {said(results.summary(method, f'auroc_{name}'), 4)}" for name in OUTSIDE)
+    gaps = {name: [paired(results, method, peer, f"auroc_{name}") for peer in known] for name in SETS}
+    won = [name for name in SETS if all(gap.mean > 0 for gap in gaps[name])]
+    surely = [name for name in SETS if all(is_above(gap) for gap in gaps[name])]
+    numbers = ", ".join(f"{TITLES[name]} {said(results.summary(method, f'auroc_{name}'), 4)}" for name in SETS)
     return clearly(
-        f"{who} tells images that are no digits better than {', '.join(peers)} do, on four of the five sets at least.",
+        f"The entropy of {method} separates images that are no digits from digits better than that of "
+        f"{', '.join(peers)}, on four of the five sets at least.",
         len(won) >= 4,
         f"above all of them on {len(won)} of 5 ({', '.join(won) or 'none'}), by two standard errors on {len(surely)} "
         f"({', '.join(surely) or 'none'}); AUROC: {numbers}",
+        whose=whose,
     )
 
 
-def _accurate(results: Results, method: str) -> Verdict:
-    gap = paired(results, method, "BNN-MFVI", "accuracy")
+def _accurate(results: Results, method: str, peer: str, whose: Whose) -> Verdict:
+    gap = paired(results, method, peer, "accuracy")
     return clearly(
-        f"{method} is as accurate on digits as BNN-MFVI, within one standard error or above.",
+        f"{method} is as accurate on digits as {peer}, within one standard error or above.",
         bool(gap.mean + margin(gap) / 2 >= 0),
-        f"accuracy {said(results.summary(method, 'accuracy'), 4)} against "
-        f"{said(results.summary('BNN-MFVI', 'accuracy'), 4)}",
+        f"accuracy {said(results.summary(method, 'accuracy'), 4)} against {said(results.summary(peer, 'accuracy'), 4)}",
+        whose=whose,
     )
 
 
@@ -149,4 +199,10 @@ ITEM = Item(
     compute=compute,
     draw=draw,
     judge=judge,
+    notes=(
+        "One network with a GP on its last layer, the mixture of five of them, and the paper's own scheme (as "
+        "published), in which every weight is drawn. The five sets are those of the paper; Omniglot, whose other half "
+        "served to choose the settings, is shown beside them. The entropy is the detector; auroc_mi is the AUROC of "
+        "the mutual information of class and function, which a network of point weights does not have."
+    ),
 )

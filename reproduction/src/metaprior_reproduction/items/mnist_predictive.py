@@ -9,8 +9,8 @@ from metaprior.plots.style import DRAWS, MEAN
 from metaprior_reproduction import datasets
 from metaprior_reproduction.items.mnist_ood import PRESETS as TRAINED
 from metaprior_reproduction.parts.figures import arrays_of, drawable, panels
-from metaprior_reproduction.parts.images import CLASSIFIERS, OURS, PAPER, fitted, outside
-from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
+from metaprior_reproduction.parts.images import CLASSIFIERS, MIXTURE, ONE, PUBLISHED, fitted, outside
+from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict, Whose
 from metaprior_reproduction.parts.verdicts import clearly, said, summarised
 
 if TYPE_CHECKING:
@@ -72,10 +72,11 @@ def _page(results: Results, name: str) -> "Figure":
 
 def judge(results: Results) -> list[Verdict]:
     """Compare the largest probability for letters, which are not digits, with that of the baselines."""
-    return [_less_sure(results, method) for method in (PAPER, OURS)]
+    owners: Mapping[str, Whose] = {ONE: "ours", MIXTURE: "ours", PUBLISHED: "as published"}
+    return [_less_sure(results, method, whose) for method, whose in owners.items()]
 
 
-def _less_sure(results: Results, method: str) -> Verdict:
+def _less_sure(results: Results, method: str, whose: Whose) -> Verdict:
     own, peers = results.summary(method, "largest_kmnist"), ("BNN-MAP", "BNN-MFVI", "DKL")
     others = {peer: summarised(results.values(peer, "largest_kmnist")) for peer in peers if peer in results.methods}
     return clearly(
@@ -86,6 +87,7 @@ def _less_sure(results: Results, method: str) -> Verdict:
         ),
         f"largest probability: digits {said(results.summary(method, 'largest_mnist'))}, letters {said(own)}; "
         "letters by " + ", ".join(f"{peer} {said(other)}" for peer, other in others.items()),
+        whose=whose,
     )
 
 

@@ -206,6 +206,7 @@ def _same_error(results: Results, frequency: float) -> Verdict:
         ratio,
         SAME,
         f"adapted {said(own)}, from scratch {said(other)}; ratio {said(ratio)}",
+        whose="ours",
     )
 
 
@@ -217,11 +218,12 @@ def _fewest_steps(results: Results, frequency: float) -> Verdict:
     )
     never = [run.seed for run in results.of(adapted) if "steps_needed" not in run.outcome.metrics]
     if never:
-        return Verdict(claim, "worse", f"with no number of steps that was tried does it get there in seeds {never}")
+        told = f"with no number of steps that was tried does it get there in seeds {never}"
+        return Verdict(claim, "worse", told, "ours")
     ratio = _ratio(results, (adapted, "steps_needed"), (scratch, "steps_needed"))
     needed = [", ".join(f"{n:g}" for n in results.values(method, "steps_needed")) for method in (adapted, scratch)]
     evidence = f"seed by seed: adapted {needed[0]}; from scratch {needed[1]} steps; ratio {said(ratio)}"
-    return at_most(claim, ratio, PART, evidence)
+    return at_most(claim, ratio, PART, evidence, whose="ours")
 
 
 def _ratio(results: Results, over: tuple[str, str], under: tuple[str, str]) -> Summary:

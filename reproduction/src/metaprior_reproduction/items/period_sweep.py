@@ -116,6 +116,7 @@ def judge(results: Results) -> list[Verdict]:
                 not is_above(miss, FOLLOWS) and count > 0,
                 f"period of the prediction over the set one {said(ratio)}; within {FOLLOWS:.0%} in {count} of "
                 f"{len(values)} runs",
+                whose="as published",
             )
         )
     return verdicts

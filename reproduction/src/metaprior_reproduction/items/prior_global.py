@@ -96,7 +96,12 @@ def judge(results: Results) -> list[Verdict]:
         f"{said(ratio, 2)}"
     )
     return [
-        clearly("Given the same z, a larger lengthscale gives functions of larger variance.", is_above(ratio), evidence)
+        clearly(
+            "Given the same z, a larger lengthscale gives functions of larger variance.",
+            is_above(ratio),
+            evidence,
+            whose="ours",
+        )
     ]
 
 

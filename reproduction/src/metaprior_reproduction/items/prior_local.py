@@ -141,7 +141,12 @@ def judge(results: Results) -> list[Verdict]:
         gain = summarised(results.values(name, "repeats_period") - results.values(name, "repeats_half"))
         evidence = f"correlation of the periodic part one period on {said(one)}, half a period on {said(half)}"
         verdicts.append(
-            clearly(f"Draws repeat with the set period ({name}).", is_above(one, REPEATS) and is_above(gain), evidence)
+            clearly(
+                f"Draws repeat with the set period ({name}).",
+                is_above(one, REPEATS) and is_above(gain),
+                evidence,
+                whose="ours",
+            )
         )
     shares = {name: results.summary(name, "not_periodic") for name in methods(config)}
     verdicts.append(
@@ -149,6 +154,7 @@ def judge(results: Results) -> list[Verdict]:
             f"Draws are not merely periodic: at least {NOT_PERIODIC:.0%} of their variance is not.",
             all(is_above(share, NOT_PERIODIC) for share in shares.values()),
             "; ".join(f"{name}: {said(share, 2)}" for name, share in shares.items()),
+            whose="ours",
         )
     )
     return [*verdicts, *[_of_lengthscale(results, period) for period in config["periods"]]]
@@ -162,6 +168,7 @@ def _of_lengthscale(results: Results, period: float) -> Verdict:
         is_above(ratio),
         f"standard deviation {said(results.summary(small, 'function_std'), 2)} with {small}, "
         f"{said(results.summary(large, 'function_std'), 2)} with {large}",
+        whose="ours",
     )
 
 

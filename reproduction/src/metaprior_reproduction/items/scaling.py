@@ -191,6 +191,7 @@ def _verdict(results: Results, axis: str, name: str) -> Verdict:
         found,
         LINEAR + LEEWAY,
         f"exponent {said(found, 2)} for {axis} {first} to {last}{beside}",
+        whose="ours",
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from metaprior.datasets import sinusoid as data_set
 from metaprior_reproduction.parts.figures import arrays_of, drawable, legend_below, panels, regression_panel
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Summary, Verdict
-from metaprior_reproduction.parts.methods import REGRESSORS, curve, error_and_nll, fitted
+from metaprior_reproduction.parts.methods import REGRESSORS, WHOSE, curve, error_and_nll, fitted
 from metaprior_reproduction.parts.verdicts import Word, against_paper, clearly, is_below, margin, paired, said
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def _against_table(results: Results, method: str, region: str) -> Verdict:
     found = {cell: results.summary(method, cell) for cell in paper}
     words = {cell: against_paper(found[cell], paper[cell]) for cell in paper}
     told = "; ".join(f"{cell} {said(found[cell])} (paper {paper[cell]:.2f}: {words[cell]})" for cell in paper)
-    return Verdict(f"{method}, {REGIONS[region]} the data: at least as good as in Table 1.", worst(words), told)
+    claim = f"{method}, {REGIONS[region]} the data: at least as good as in Table 1."
+    return Verdict(claim, worst(words), told, WHOSE[method])
 
 
 def worst(words: Mapping[str, Word]) -> Word:
@@ -124,6 +125,7 @@ def _close_to_exact(results: Results) -> list[Verdict]:
             f"{OURS} is comparable to the exact periodic GP: its NLL is within {CLOSE} nats of it, inside and outside.",
             all(is_within(gap) for gap in gaps.values()),
             "difference of the NLL, seed by seed: " + ", ".join(f"{where} {said(gap)}" for where, gap in gaps.items()),
+            whose="ours",
         )
     ]
 
@@ -147,6 +149,7 @@ def _best_outside(results: Results) -> list[Verdict]:
             (f"not clearly below {', '.join(lost)}; " if lost else "")
             + "difference of the NLL, seed by seed: "
             + ", ".join(f"{peer} {said(gap, 2)}" for peer, gap in gaps.items()),
+            whose="ours",
         )
     ]
 

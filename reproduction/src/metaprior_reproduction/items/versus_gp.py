@@ -157,6 +157,7 @@ def _verdict(results: Results, name: str, metric: str) -> Verdict:
         outcome,
         f"MetaGP-local {said(results.summary(ours, metric))}, exact GP {said(results.summary(gp, metric))}; "
         f"difference, forecast by forecast, {said(difference)}",
+        "ours",
     )
 
 

@@ -159,6 +159,7 @@ def judge(results: Results) -> list[Verdict]:
                 is_above(gain),
                 f"mean size of the correlations {said(marginal)}, of draws made independent {said(chance)}; "
                 f"given z {said(results.summary(method, 'conditional_correlation'))}",
+                whose="as published",
             )
         )
         same, other = (results.summary(method, f"{name}_unit_correlation") for name in ("same", "other"))
@@ -167,6 +168,7 @@ def judge(results: Results) -> list[Verdict]:
                 f"{method}: bands stand out, weights that meet in a hidden unit are more correlated than others.",
                 is_above(band),
                 f"mean size of the correlations {said(same)} within a unit, {said(other)} elsewhere",
+                whose="as published",
             )
         )
     return verdicts

@@ -148,6 +148,7 @@ def _faster(results: Results, full: str, diag: str) -> Verdict:
         f"{diag}: a step is faster than with the full conditional.",
         is_below(ratio),
         f"time over that of full {np.exp(ratio.mean):.2f}; milliseconds a step: " + ", ".join(rows),
+        whose="as published",
     )
 
 
@@ -155,7 +156,7 @@ def _close(results: Results, full: str, diag: str, error: str, words: str) -> Ve
     gap, scale = paired(results, diag, full, error), abs(results.summary(full, error).mean)
     rows = [f"{method} {said(results.summary(method, error))}" for method in results.methods]
     claim = f"{diag}: the {words} is close to that of the full conditional (at most {CLOSE:.0%} larger)."
-    return Verdict(claim, closeness(gap, scale), f"{words}: " + ", ".join(rows))
+    return Verdict(claim, closeness(gap, scale), f"{words}: " + ", ".join(rows), "as published")
 
 
 def closeness(gap: Summary, scale: float) -> Word:

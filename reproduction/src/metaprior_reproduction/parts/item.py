@@ -14,6 +14,8 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+#: Whose method a verdict is about: this library's, the paper's own inference, or a method that is compared with both.
+Whose = Literal["ours", "as published", "baseline"]
 #: The settings of an item, which JSON can hold. Every preset has "seeds", the number of seeds.
 Config = Mapping[str, Any]
 
@@ -99,11 +101,18 @@ class Verdict:
         How we compare with the paper (for items of our own, with the expectation that the claim states).
     evidence : str
         The numbers that say so, with their standard errors.
+    whose : {"ours", "as published", "baseline"}
+        Whose method the claim is about, as the item declares it: a method of this library; the paper's own inference,
+        in which every weight is drawn; or a method that is compared with these.
+    cause : str, optional
+        Why the claim is not met, in a sentence or two, from the item's `causes`; empty while it is not known.
     """
 
     claim: str
     outcome: Literal["agrees", "better", "worse"]
     evidence: str
+    whose: Whose
+    cause: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,6 +141,9 @@ class Item:
         The largest number of seeds in one call of `compute` (more than 1 if it trains them side by side).
     notes : str, optional
         What was chosen where the paper leaves it open, and what was tried where the results disagree.
+    causes : mapping of claim to str, optional
+        Why a claim is not met, in a sentence or two. The claim is that of the verdict, word by word; the cause is
+        shown while the verdict is "worse".
     """
 
     title: str
@@ -144,3 +156,4 @@ class Item:
     paper: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     together: int = 1
     notes: str = ""
+    causes: Mapping[str, str] = field(default_factory=dict)

@@ -8,7 +8,10 @@ import numpy as np
 from metaprior import baselines, kernels, metrics
 from metaprior.datasets import Split
 from metaprior.estimators import MetaGPClassifier, MetaGPRegressor, fit_together
+from metaprior_reproduction.parts.item import Whose
 
+#: The paper's own inference: all weights are drawn, independently given the latents and the inducing values.
+AS_PUBLISHED: Mapping[str, Any] = {"output_layer": "drawn", "conditional": "fitc"}
 #: Estimators with default parameters; a `Periodic` kernel finds its period in the data.
 REGRESSORS: Mapping[str, Callable[[], Any]] = {
     "BNN-MAP": lambda: baselines.MAPRegressor(),
@@ -35,6 +38,21 @@ CLASSIFIERS: Mapping[str, Callable[[], Any]] = {
     "MetaGP-Local[Periodic]": lambda: MetaGPClassifier(input_kernel=kernels.Periodic()),
     "Ensemble": lambda: baselines.EnsembleClassifier(),
     "Laplace": lambda: baselines.LaplaceClassifier(),
+}
+#: Whose method each of these names is.
+WHOSE: Mapping[str, Whose] = {
+    "MetaGP": "ours",
+    "MetaGP-Local[RBF]": "ours",
+    "MetaGP-Local[Periodic]": "ours",
+    "BNN-MAP": "baseline",
+    "BNN-MFVI": "baseline",
+    "BNN-HMC": "baseline",
+    "Exact GP-RBF": "baseline",
+    "Exact GP-Periodic": "baseline",
+    "DKL": "baseline",
+    "MetaNN": "baseline",
+    "Ensemble": "baseline",
+    "Laplace": "baseline",
 }
 #: Methods whose fit is not a single training run, so that several fits cannot be trained side by side.
 ONE_BY_ONE = (

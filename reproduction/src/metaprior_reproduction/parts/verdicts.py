@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from metaprior_reproduction.parts.item import Results, Summary, Verdict
+from metaprior_reproduction.parts.item import Results, Summary, Verdict, Whose
 
 Word = Literal["agrees", "better", "worse"]
 #: The number of standard errors that a difference must exceed to count.
@@ -55,16 +55,16 @@ def against_paper(ours: Summary, paper: float, rounding: float = 0.005) -> Word:
     return "worse"
 
 
-def at_most(claim: str, found: Summary, bound: float, evidence: str) -> Verdict:
+def at_most(claim: str, found: Summary, bound: float, evidence: str, *, whose: Whose) -> Verdict:
     """Judge that a number is at most a bound: "better" if clearly below, "worse" if clearly above, else "agrees"."""
     if found.mean - margin(found) > bound:
-        return Verdict(claim, "worse", evidence)
-    return Verdict(claim, "better" if found.mean + margin(found) < bound else "agrees", evidence)
+        return Verdict(claim, "worse", evidence, whose)
+    return Verdict(claim, "better" if found.mean + margin(found) < bound else "agrees", evidence, whose)
 
 
-def clearly(claim: str, holds: bool, evidence: str) -> Verdict:
+def clearly(claim: str, holds: bool, evidence: str, *, whose: Whose) -> Verdict:
     """Judge a claim that either holds or does not."""
-    return Verdict(claim, "agrees" if holds else "worse", evidence)
+    return Verdict(claim, "agrees" if holds else "worse", evidence, whose)
 
 
 def is_below(difference: Summary, bound: float = 0.0) -> bool:

@@ -1,4 +1,4 @@
-"""Functions to minimise whose lowest value is known: Branin, Hartmann-6 and a periodic one."""
+"""Functions to minimise whose lowest value is known: Branin, Hartmann-6, Levy in 20 dimensions and a periodic one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,6 +43,14 @@ def _hartmann6(x: np.ndarray) -> float:
     return -float(np.array([1.0, 1.2, 3.0, 3.2]) @ np.exp(-np.sum(_A * (x - _P) ** 2, axis=1)))
 
 
+def _levy(x: np.ndarray) -> float:
+    # w = 1 + (x - 1) / 4
+    # sin^2(pi w_1) + sum_d (w_d - 1)^2 (1 + 10 sin^2(pi w_d + 1)) + (w_D - 1)^2 (1 + sin^2(2 pi w_D))
+    w = 1 + (x - 1) / 4
+    inner = np.sum((w[:-1] - 1) ** 2 * (1 + 10 * np.sin(np.pi * w[:-1] + 1) ** 2))
+    return float(np.sin(np.pi * w[0]) ** 2 + inner + (w[-1] - 1) ** 2 * (1 + np.sin(2 * np.pi * w[-1]) ** 2))
+
+
 #: The position of one well of `ripples`, and the periods with which it repeats.
 WELL, PERIOD = (0.4, 1.1), (1.3, 1.9)
 
@@ -57,5 +65,7 @@ def _ripples(x: np.ndarray) -> float:
 BRANIN = Objective(_branin, ((-5.0, 10.0), (0.0, 15.0)), 0.39788735772973816)
 #: Six local minima in six dimensions.
 HARTMANN6 = Objective(_hartmann6, ((0.0, 1.0),) * 6, -3.322368011391339)
+#: Many local minima in twenty dimensions, all of which matter; the lowest value is at (1, ..., 1).
+LEVY20 = Objective(_levy, ((-10.0, 10.0),) * 20, 0.0)
 #: 1200 equal wells, forty periods by thirty: a model that does not know the periods has little to go on.
 RIPPLES = Objective(_ripples, ((0.0, 52.0), (0.0, 57.0)), 0.0)

@@ -7,17 +7,30 @@ from pathlib import Path
 from typing import NamedTuple, get_args, get_type_hints
 
 from metaprior_reproduction.frame.result import Metric, Result, read_result
-from metaprior_reproduction.parts.item import Verdict
+from metaprior_reproduction.parts.item import Verdict, Whose
 from metaprior_reproduction.report.figures import Figure, read_figure
 from metaprior_reproduction.report.numbers import number_text
 
 #: The outcomes of verdicts, in the order in which they are counted.
 OUTCOMES: tuple[str, ...] = get_args(get_type_hints(Verdict)["outcome"])
-MEANING = "Agrees: as the paper claims; better: than it claims; worse: the claim is not met here."
+#: Whose methods verdicts are about, in the order in which they are counted.
+OWNERS: tuple[Whose, ...] = get_args(Whose)
+#: The headings of the counts.
+HEADINGS: Mapping[Whose, str] = {"ours": "ours", "as published": "as published", "baseline": "baselines"}
+MEANING = (
+    "Agrees: as the paper claims; better: than it claims; worse: the claim is not met here. Verdicts are counted "
+    "apart on methods of this library (ours), on the paper's own inference, in which every weight is drawn (as "
+    "published), and on the methods that these are compared with (baselines)."
+)
+UNKNOWN_CAUSE = "not known yet"
 #: With more metrics than this, a table has one row per metric and one column per method.
 MOST_COLUMNS = 8
 #: The largest number of cells of a table.
 MOST_CELLS = 100_000
+
+
+#: How many verdicts of each outcome there are, by whose method they are about.
+Counts = dict[Whose, dict[str, int]]
 
 
 class Cell(NamedTuple):
@@ -58,7 +71,7 @@ class Entry:
             "Run 'metaprior reproduce' again."
         )
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Counts:
         """Return how many verdicts of each kind there are."""
         return tally([self])
 
@@ -84,10 +97,29 @@ class Entry:
         return Cell(own, "" if paper is None else f"{paper:g}")
 
 
-def tally(entries: Sequence[Entry]) -> dict[str, int]:
+def tally(entries: Sequence[Entry]) -> Counts:
     """Return how many verdicts of each kind there are."""
-    found = [verdict.outcome for entry in entries for verdict in entry.result.verdicts]
-    return {outcome: sum(one == outcome for one in found) for outcome in OUTCOMES}
+    found: list[tuple[str, str]]
+    found = [(verdict.whose, verdict.outcome) for entry in entries for verdict in entry.result.verdicts]
+    return {whose: {outcome: found.count((whose, outcome)) for outcome in OUTCOMES} for whose in OWNERS}
+
+
+def counts_text(counts: Counts) -> str:
+    """Return counts as text: "ours: agrees 3, better 0, worse 1; baselines: ..."."""
+    told = {whose: ", ".join(f"{outcome} {number}" for outcome, number in own.items()) for whose, own in counts.items()}
+    return "; ".join(f"{HEADINGS[whose]}: {words}" for whose, words in told.items() if any(counts[whose].values()))
+
+
+def cause_of(verdict: Verdict) -> str:
+    """Return why a claim of ours is not met, for readers; empty for all other verdicts without a cause."""
+    is_open = verdict.outcome == "worse" and verdict.whose == "ours"
+    return verdict.cause or (UNKNOWN_CAUSE if is_open else "")
+
+
+def heading_of(verdict: Verdict) -> str:
+    """Return the first words of a verdict: "Agrees.", or "Worse (baseline)." where the method is not ours."""
+    owner = "" if verdict.whose == "ours" else f" ({verdict.whose})"
+    return f"{verdict.outcome.capitalize()}{owner}."
 
 
 def read_entries(folder: Path) -> list[Entry]:

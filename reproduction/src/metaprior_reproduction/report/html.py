@@ -7,7 +7,17 @@ from metaprior.cli.html_elements import STYLE, Html, document, element, image, j
 from metaprior_reproduction.frame.progress import duration
 from metaprior_reproduction.frame.result import Result
 from metaprior_reproduction.parts.item import Verdict
-from metaprior_reproduction.report.contents import MEANING, OUTCOMES, Cell, Entry, tally
+from metaprior_reproduction.report.contents import (
+    HEADINGS,
+    MEANING,
+    OWNERS,
+    Cell,
+    Entry,
+    cause_of,
+    counts_text,
+    heading_of,
+    tally,
+)
 
 #: If an SVG file has more bytes, the PNG is embedded instead.
 LARGEST_SVG = 400_000
@@ -34,11 +44,12 @@ def page(entries: Sequence[Entry]) -> str:
 
 def _overview(entries: Sequence[Entry]) -> Html:
     total = sum(entry.result.seconds for entry in entries)
-    counts = [joined([_coloured(name, name), f" {number}"]) for name, number in tally(entries).items()]
-    words = f"{len(entries)} items, computed in {duration(total)}. Verdicts on their claims: "
-    head = element("tr", *[element("th", name) for name in ("item", "", *OUTCOMES, "preset", "seeds", "time")])
+    counts = counts_text(tally(entries))
+    words = f"{len(entries)} items, computed in {duration(total)}. Verdicts on their claims: {counts}. {MEANING}"
+    owners = [HEADINGS[whose] for whose in OWNERS]
+    head = element("tr", *[element("th", name) for name in ("item", "", *owners, "preset", "seeds", "time")])
     rows = [element("tr", *[element("td", cell) for cell in _overview_row(entry)]) for entry in entries]
-    return joined([element("p", words, joined(counts, ", "), f". {MEANING}"), table_element(head, rows)], "\n")
+    return joined([element("p", words), table_element(head, rows)], "\n")
 
 
 def _overview_row(entry: Entry) -> list[object]:
@@ -46,11 +57,15 @@ def _overview_row(entry: Entry) -> list[object]:
     return [
         element("a", entry.id, href=f"#{entry.id}"),
         result.title,
-        *[_coloured(name, number) if number else "" for name, number in entry.counts().items()],
+        *[_counts(own) for own in entry.counts().values()],
         result.preset,
         result.seeds,
         duration(result.seconds),
     ]
+
+
+def _counts(own: Mapping[str, int]) -> Html:
+    return joined([_coloured(outcome, f"{outcome} {number}") for outcome, number in own.items() if number], ", ")
 
 
 def _section(entry: Entry) -> Html:
@@ -71,8 +86,10 @@ def _section(entry: Entry) -> Html:
 
 
 def _verdict(verdict: Verdict) -> Html:
-    outcome = _coloured(verdict.outcome, f"{verdict.outcome.capitalize()}.")
-    return element("p", outcome, f" {verdict.claim}", element("br"), element("span", verdict.evidence, class_="soft"))
+    outcome, cause = _coloured(verdict.outcome, heading_of(verdict)), cause_of(verdict)
+    lines = [verdict.evidence, *([f"Cause: {cause}"] if cause else [])]
+    below = [part for line in lines for part in (element("br"), element("span", line, class_="soft"))]
+    return element("p", outcome, f" {verdict.claim}", *below)
 
 
 def _numbers(entry: Entry) -> Html:
@@ -80,7 +97,7 @@ def _numbers(entry: Entry) -> Html:
     if not table.rows:
         return element("p", "This item has figures only.", class_="soft")
     caption = f"Mean and standard error over {seeds} seeds" if seeds > 1 else "One seed"
-    caption += "; in brackets the paper's numbers." if entry.result.paper else "."
+    caption += "; in brackets published numbers." if entry.result.paper else "."
     head = element("tr", *[element("th", name) for name in (table.corner, *table.columns)])
     rows = [element("tr", element("th", name), *map(_cell, cells)) for name, cells in table.rows]
     body = table_element(head, rows, element("caption", caption))

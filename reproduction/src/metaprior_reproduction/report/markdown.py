@@ -2,13 +2,23 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from metaprior_reproduction.frame.progress import duration
 from metaprior_reproduction.parts.item import Verdict
 from metaprior_reproduction.report import marks
-from metaprior_reproduction.report.contents import MEANING, OUTCOMES, Cell, Entry, tally
+from metaprior_reproduction.report.contents import (
+    HEADINGS,
+    MEANING,
+    OWNERS,
+    Cell,
+    Entry,
+    cause_of,
+    counts_text,
+    heading_of,
+    tally,
+)
 from metaprior_reproduction.report.marks import Markdown, inline, paragraph
 
 #: A table with more rows is folded.
@@ -19,11 +29,11 @@ def page(entries: Sequence[Entry], place: Path, note: str = "") -> str:
     """Return the page, with links that are relative to the folder `place` and a note at its top, which is Markdown."""
     folder = os.path.relpath(entries[0].folder.parent, place)
     total = sum(entry.result.seconds for entry in entries)
-    counts = ", ".join(f"{name} {number}" for name, number in tally(entries).items())
+    told = f"{len(entries)} items, computed in {duration(total)}. Verdicts on their claims: "
     made = paragraph(
         *("Made by ", marks.code("metaprior report"), " from the results in ", marks.link(folder, folder)),
-        f"; not written by hand. {len(entries)} items, computed in {duration(total)}. Verdicts on their claims: ",
-        *(f"{counts}. {MEANING} ", marks.link("experiments.md", "experiments.md"), " says how to run an item again."),
+        f"; not written by hand. {told}{counts_text(tally(entries))}. {MEANING} ",
+        *(marks.link("experiments.md", "experiments.md"), " says how to run an item again."),
     )
     parts = [marks.heading(1, "The paper, reproduced"), marks.as_written(note.strip()), made, _overview(entries)]
     return marks.joined([*parts, *[_section(entry, place) for entry in entries]]) + "\n"
@@ -34,14 +44,18 @@ def _overview(entries: Sequence[Entry]) -> Markdown:
         [
             marks.anchor(entry.id),
             entry.result.title,
-            *[number or "" for number in entry.counts().values()],
+            *[_counts(own) for own in entry.counts().values()],
             entry.result.preset,
             entry.result.seeds,
             duration(entry.result.seconds),
         ]
         for entry in entries
     ]
-    return marks.table(["item", "", *OUTCOMES, "preset", "seeds", "time"], rows)
+    return marks.table(["item", "", *[HEADINGS[whose] for whose in OWNERS], "preset", "seeds", "time"], rows)
+
+
+def _counts(own: Mapping[str, int]) -> str:
+    return ", ".join(f"{outcome} {number}" for outcome, number in own.items() if number)
 
 
 def _section(entry: Entry, place: Path) -> Markdown:
@@ -62,8 +76,14 @@ def _section(entry: Entry, place: Path) -> Markdown:
 
 
 def _verdict(verdict: Verdict) -> Markdown:
-    outcome, evidence = marks.bold(f"{verdict.outcome.capitalize()}."), verdict.evidence.strip().rstrip(".")
-    return inline(outcome, f" {verdict.claim} Found: {evidence}.")
+    evidence, cause = (_unended(text) for text in (verdict.evidence, cause_of(verdict)))
+    ending = f" Cause: {cause}." if cause else ""
+    return inline(marks.bold(heading_of(verdict)), f" {verdict.claim} Found: {evidence}.{ending}")
+
+
+def _unended(text: str) -> str:
+    """Return a text without the full stop at its end."""
+    return text.strip().rstrip(".")
 
 
 def _numbers(entry: Entry) -> Markdown:
@@ -72,7 +92,7 @@ def _numbers(entry: Entry) -> Markdown:
         return inline()
     body = marks.table([table.corner, *table.columns], [[name, *map(_cell, cells)] for name, cells in table.rows])
     words = f"Mean and standard error over {seeds} seeds" if seeds > 1 else "One seed"
-    words += "; in brackets the paper's numbers." if entry.result.paper else "."
+    words += "; in brackets published numbers." if entry.result.paper else "."
     if len(table.rows) > LONGEST:
         return marks.folded(f"{len(table.rows)} metrics. {words}", body)
     return marks.joined([body, paragraph(words)])

@@ -42,16 +42,36 @@ def mutual_information(predictive: PredictiveDistribution) -> np.ndarray:
     return with_draws(predictive, "mutual_information").mutual_information
 
 
-#: Acquisition functions that score every row on its own.
+def prediction_information(predictive: PredictiveDistribution) -> np.ndarray:
+    """Return the mean over the other rows x' of I[y; y' | x, x'] in nats: what an answer would tell about theirs.
+
+    The other scores ask what is known least, which is often a row unlike all others, whose answer helps nowhere else.
+    This one asks what helps to predict the rows that are given (EPIG; Bickford Smith et al., 2023). Answers are treated
+    as jointly Gaussian, so that I = -log(1 - r^2) / 2 for a correlation r; outputs are treated as independent and
+    their information is added. Regression only. Cost: the covariance of all rows.
+    """
+    predictive = with_draws(predictive, "prediction_information")
+    if predictive.is_classification:
+        raise ValueError("prediction_information: classes have no covariance; use 'mutual_information'.")
+    covariance = predictive.covariance(noise=True).reshape(len(predictive.mean), len(predictive.mean), -1)
+    each = np.arange(len(covariance))
+    variances = covariance[each, each]  # [N, K]
+    told = np.clip(covariance**2 / (variances[:, None] * variances), 0, 1 - 1e-12)
+    told[each, each] = 0
+    return np.asarray(np.sum(-0.5 * np.log1p(-told), axis=(1, 2)) / max(len(each) - 1, 1))
+
+
+#: Acquisition functions from a predictive distribution to one number per row.
 POINTWISE: dict[str, Acquisition] = {
     "entropy": entropy,
     "variance": variance,
     "mutual_information": mutual_information,
+    "prediction_information": prediction_information,
 }
 #: All names; the last two choose rows without scoring them one by one.
 NAMES = (*POINTWISE, "joint_information", "random")
 #: Those that need function draws.
-NEED_DRAWS = ("mutual_information", "joint_information")
+NEED_DRAWS = ("mutual_information", "prediction_information", "joint_information")
 
 
 @accepts_old_keywords(LOOP_PARAMETERS)
@@ -63,9 +83,10 @@ def choose(
     Parameters
     ----------
     acquisition : str or callable
-        "entropy", "variance", "mutual_information" or a function from a predictive distribution to one number per row
-        chooses the rows with the largest numbers, and the first of equal ones. "joint_information" chooses rows that
-        are most informative together, by `greedy_covariance` or `greedy_classes`. "random" chooses rows at random.
+        "entropy", "variance", "mutual_information", "prediction_information" or a function from a predictive
+        distribution to one number per row chooses the rows with the largest numbers, and the first of equal ones.
+        "joint_information" chooses rows that are most informative together, by `greedy_covariance` or
+        `greedy_classes`. "random" chooses rows at random.
     predictive : Predictive
         The prediction of an estimator at the rows to choose from.
     n_queries : int

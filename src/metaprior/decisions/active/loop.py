@@ -45,9 +45,9 @@ class PoolLoop(Loop[QueryLog]):
     X : array-like of shape (n_rows, n_features)
         The pool: inputs whose targets may be asked for.
     acquisition : str or callable, default="variance"
-        "variance" (epistemic), "entropy", "mutual_information" (BALD), "joint_information" (rows that are most
-        informative together), "random", or a function from a predictive distribution to one number per row; see
-        `choose`.
+        "variance" (epistemic), "entropy", "mutual_information" (BALD), "prediction_information" (what an answer would
+        tell about the answers elsewhere; regression only), "joint_information" (rows that are most informative
+        together), "random", or a function from a predictive distribution to one number per row; see `choose`.
     n_queries : int, default=1
         Number of rows per question.
     n_initial : int, default=5
