@@ -206,13 +206,13 @@ def test_active_learning_agrees_only_where_it_is_clearly_below_random(seeds):
     def numbers(active, metagp):
         return lambda method: dict.fromkeys(
             ("rmse_0", "rmse_1", "rmse_2"),
-            (active if "active" in method else 1.0) * (metagp if "MetaGP" in method else 1),
+            (1.0 if "random" in method else active) * (metagp if "MetaGP" in method else 1),
         )
 
     item = active_uci.ITEM
-    assert outcomes(item, numbers(0.8, 0.9), seeds=seeds) == ["agrees", "agrees", "better"]
-    assert outcomes(item, numbers(1.2, 1.1), seeds=seeds) == ["worse", "worse", "worse"]
-    assert outcomes(item, numbers(1.0, 1.0), seeds=seeds) == ["worse", "worse", "agrees"]
+    assert outcomes(item, numbers(0.8, 0.9), seeds=seeds) == [*["agrees"] * 4, "better"]
+    assert outcomes(item, numbers(1.2, 1.1), seeds=seeds) == ["worse"] * 5
+    assert outcomes(item, numbers(1.0, 1.0), seeds=seeds) == [*["worse"] * 4, "agrees"]
     evidence = [v.evidence for v in item.judge(results_of(item, numbers(1.2, 1.0), seeds=seeds))]
     assert evidence[0].startswith("random is below active")
 
@@ -238,6 +238,31 @@ def test_a_detector_is_above_its_rivals_in_the_mean_and_its_errors_are_told(lead
     verdict = mnist_ood.judge(Results(config, runs))[4]
     assert verdict.outcome == outcome
     assert evidence in verdict.evidence
+
+
+@pytest.mark.parametrize(
+    ("ratios", "outcome"),
+    [
+        ([0.8, 0.8, 0.8, 0.99], "agrees"),
+        ([0.8, 0.8, 0.99, 0.99], "worse"),
+        ([0.8, 0.8, 0.8, 1.01], "worse"),
+    ],
+    ids=["below on four", "sure on two", "above on one"],
+)
+def test_informed_rows_should_be_below_random_on_every_set_and_surely_on_three(ratios, outcome):
+    config = {**active_uci.PRESETS["paper"], "seeds": 4}
+    ratio = dict(zip(config["sets"], ratios, strict=True))
+
+    def rmse(method, seed):  # a hundredth is within two standard errors of these four seeds
+        name, _, how = method.split(" ")
+        return ratio[name] * (1 + 0.05 * (seed - 1.5)) if how == "informed" else 1.0
+
+    names = [f"rmse_{k}" for k in range(config["num_queries"] + 1)]
+    runs = [
+        Run(m, s, Outcome(dict.fromkeys(names, rmse(m, s))), 1.0) for m in active_uci.methods(config) for s in range(4)
+    ]
+    (verdict,) = [v for v in active_uci.judge(Results(config, runs)) if "on every set" in v.claim]
+    assert verdict.outcome == outcome
 
 
 def test_active_differences_within_two_errors_do_not_count():
