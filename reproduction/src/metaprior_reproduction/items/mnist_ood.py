@@ -49,7 +49,7 @@ PRESETS: dict[str, Config] = {
         "max_iter": 5000,
         "n_members": 5,
         **SETTINGS,
-        "integrated": {"max_iter": 10000, "n_predict_draws": 128},
+        "integrated": {"max_iter": 20000, "n_predict_draws": 128},
     },
     "smoke": {
         "seeds": 1,

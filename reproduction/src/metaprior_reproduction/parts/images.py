@@ -13,7 +13,7 @@ from metaprior_reproduction import datasets
 from metaprior_reproduction.parts.item import Config
 from metaprior_reproduction.parts.methods import configured
 
-ONE, MIXTURE, PUBLISHED = "MetaGP-Local[RBF]", "MetaGP-Local[mixture]", "MetaGP-Local[as published]"
+ONE, MIXTURE, PUBLISHED = "MetaGP-Local[RBF]", "MetaGP-Local[mixture]", "MetaGP-Local[RBF] (as published)"
 LAPLACE = "Laplace, last layer"
 
 
