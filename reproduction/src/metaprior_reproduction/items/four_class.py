@@ -8,7 +8,7 @@ import numpy as np
 from metaprior import metrics
 from metaprior.datasets import Split
 from metaprior_reproduction.datasets import four_class as data_set
-from metaprior_reproduction.parts.figures import arrays_of, class_panel, drawable, entropy_bar, panels
+from metaprior_reproduction.parts.figures import arrays_of, class_panel, drawable, entropy_bar, label_edges, panels
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
 from metaprior_reproduction.parts.methods import CLASSIFIERS, WHOSE, as_float32, class_map, fitted
 from metaprior_reproduction.parts.verdicts import clearly, is_below, margin, paired, said
@@ -21,6 +21,8 @@ LOCAL = "MetaGP-Local[RBF]"
 OVERCONFIDENT = ("BNN-MFVI", "DKL")
 #: The radius of the far ring, the number of points on it, and the fraction of log 4 above which entropy is maximal.
 RADIUS, ON_RING, MAXIMAL = 20.0, 200, 0.95
+#: How many methods are drawn beside each other.
+ABREAST = 4
 #: Half-widths of the two maps.
 NEAR, FAR = 4.0, 20.0
 PRESETS = {
@@ -94,15 +96,18 @@ def ring_points() -> np.ndarray:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw one column per method: near the data above, zoomed out below."""
+    """Draw two panels per method, and up to four methods beside each other: near the data, and zoomed out below."""
     shown = drawable(results)
-    figure, axes = panels(2, len(shown), width=2.5, height=2.5)
-    for column, method in enumerate(shown):
+    columns = max(1, min(ABREAST, len(shown)))
+    figure, axes = panels(2 * -(-len(shown) // columns), columns, width=2.4, height=2.3)
+    for number, method in enumerate(shown):
+        row, column = 2 * (number // columns), number % columns
         arrays = arrays_of(results, method)
         points, labels = arrays["train_x"], arrays["train_y"].astype(int)
-        image = class_panel(axes[0, column], arrays["near"], NEAR, points, labels, method)
+        image = class_panel(axes[row, column], arrays["near"], NEAR, points, labels, method)
         share = results.summary(method, "ring_entropy").mean
-        class_panel(axes[1, column], arrays["far"], FAR, points, labels, f"entropy at radius {RADIUS:g}: {share:.2f}")
+        class_panel(axes[row + 1, column], arrays["far"], FAR, points, labels, f"at radius {RADIUS:g}: {share:.2f}")
+    label_edges(axes, "x₁", "x₂")
     if shown:
         entropy_bar(figure, image, axes)
     return {"four-class": figure}

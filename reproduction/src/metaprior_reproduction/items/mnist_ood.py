@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaprior import metrics
+from metaprior.plots.style import COLOURS, colour
 from metaprior.predictive import Predictive
 from metaprior_reproduction import datasets
 from metaprior_reproduction.parts.figures import arrays_of, drawable, legend_below, panels
@@ -111,9 +112,10 @@ def draw(results: Results) -> "Mapping[str, Figure]":
     levels = np.linspace(0, np.log(10), NUM_LEVELS)
     axes[-1, -1].set_axis_off()
     for panel, (name, title) in zip(axes.ravel(), TITLES.items(), strict=False):
-        for method in drawable(results):
-            panel.plot(levels, arrays_of(results, method)[f"cdf_{name}"], label=method, lw=1.4)
-        panel.set_title(title, fontsize="medium")
+        for number, method in enumerate(drawable(results)):
+            style = {"color": colour(number), "ls": "-" if number < len(COLOURS) else "--"}
+            panel.plot(levels, arrays_of(results, method)[f"cdf_{name}"], label=method, lw=1.4, **style)
+        panel.set_title(title)
     for panel in axes[-1]:
         panel.set_xlabel("predictive entropy (nats)")
     for panel in axes[:, 0]:

@@ -10,8 +10,9 @@ from metaprior.baselines import ExactGPRegressor
 from metaprior.datasets import Split
 from metaprior.estimators import MetaGPRegressor
 from metaprior.kernels import Kernel
+from metaprior.plots.style import DATA, DRAWS, MEAN
 from metaprior_reproduction.datasets import series
-from metaprior_reproduction.parts.figures import arrays_of, legend_below, panels
+from metaprior_reproduction.parts.figures import arrays_of, label_edges, legend_below, panels
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict, Whose
 from metaprior_reproduction.parts.methods import AS_PUBLISHED, as_float32, error_and_nll, fitted
 from metaprior_reproduction.parts.verdicts import Word, is_above, is_below, paired, said, summarised
@@ -26,6 +27,13 @@ KERNELS: Mapping[str, Callable[[], Kernel]] = {
     "airline": lambda: 1.0 * kernels.RBF() + 1.0 * kernels.Periodic(1.0),
     "sunspots": lambda: kernels.RBF(30.0) * kernels.Periodic(11.0),
     "min-temperatures": lambda: 1.0 * kernels.RBF() + 1.0 * kernels.Periodic(1.0),
+}
+#: What the values of every series are.
+UNITS = {
+    "co2": "CO2 (ppm)",
+    "airline": "passengers (1000)",
+    "sunspots": "sunspots",
+    "min-temperatures": "temperature (°C)",
 }
 METAGP, AUTO, PUBLISHED, GP = "MetaGP-Local", "MetaGP (auto)", "MetaGP-Local (as published)", "Exact GP"
 #: With "auto" the network finds its kernel itself. The others have the kernel of the series.
@@ -120,14 +128,15 @@ def _shown(model: Any, known: Split, ahead: Split) -> dict[str, np.ndarray]:
 def draw(results: Results) -> "Mapping[str, Figure]":
     """Draw one row per series and one column per method: known values, the forecast with its 95 % interval, truth."""
     names = results.config["series"]
-    figure, axes = panels(len(names), len(ESTIMATORS), width=5.5, height=2.2, sharex="row", sharey="row")
+    figure, axes = panels(len(names), len(ESTIMATORS), width=3.3, height=2.0, sharex="row", sharey="row")
     for line, name in zip(axes, names, strict=True):
         for panel, method in zip(line, ESTIMATORS, strict=True):
             forecast_panel(panel, arrays_of(results, f"{name} {method}"))
-            panel.set_title(f"{name}, {method}", fontsize="medium")
-        line[0].set_ylabel("value")
-    for panel in axes[-1]:
-        panel.set_xlabel("year")
+    for panel, method in zip(axes[0], ESTIMATORS, strict=True):
+        panel.set_title(method)
+    label_edges(axes, "year", "value")
+    for line, name in zip(axes, names, strict=True):
+        line[0].set_ylabel(UNITS.get(name, name))
     legend_below(figure, axes[0, 0])
     return {"versus-gp": figure}
 
@@ -135,10 +144,10 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 def forecast_panel(axes: "Axes", arrays: Mapping[str, np.ndarray]) -> None:
     """Draw known values, the mean of a forecast with its interval of 95 %, and the values to be forecast."""
     x, mean, std = arrays["x"], arrays["mean"], arrays["std"]
-    axes.fill_between(x, mean - 1.96 * std, mean + 1.96 * std, color="C0", alpha=0.25, lw=0, label="95 %")
-    axes.plot(x, mean, color="C0", lw=1.2, label="mean")
-    axes.plot(arrays["known_x"], arrays["known_y"], ".", color="k", ms=2, label="known")
-    axes.plot(arrays["ahead_x"], arrays["ahead_y"], ".", color="C3", ms=2, label="to be forecast")
+    axes.fill_between(x, mean - 1.96 * std, mean + 1.96 * std, color=MEAN, alpha=0.25, lw=0, label="95 % of y")
+    axes.plot(x, mean, color=MEAN, lw=1.2, label="mean")
+    axes.plot(arrays["known_x"], arrays["known_y"], ".", color=DATA, ms=2, label="known")
+    axes.plot(arrays["ahead_x"], arrays["ahead_y"], ".", color=DRAWS, ms=2, label="to be forecast")
     axes.axvline(arrays["known_x"][-1], color="0.5", lw=0.8)
     axes.set_xlim(x[0], x[-1])
 
