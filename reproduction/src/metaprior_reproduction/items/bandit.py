@@ -72,13 +72,13 @@ def _played(num_rounds: int, method: str, seed: int) -> Outcome:
 
 
 def uniform_regret(stream: Mushrooms, num_rounds: int) -> np.ndarray:
-    """Return the expected regret of random arms so far, for every round: the best arm's reward less the mean over arms."""
+    """Return the expected regret of random arms so far, after every round of a stream."""
     expected = stream.expected(np.arange(num_rounds))
     return np.asarray(np.cumsum(expected.max(axis=1) - expected.mean(axis=1)))
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw the regret so far in percent of that of random arms: mean and standard error over seeds, a line per policy."""
+    """Draw the regret so far in percent of that of random arms: mean and standard error, one line per policy."""
     figure, axes = panels(1, 1, width=5.5, height=3.8)
     (panel,) = axes[0]
     for number, method in enumerate(results.methods):
