@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := $(VENV)/oldest
 BRIDGES := $(VENV)/bridges
+DOCS := $(VENV)/docs
 LOCKING := $(VENV)/locking
 LOCK := requirements-dev.lock
 
@@ -26,7 +27,7 @@ UNOPTIMISED = XLA_FLAGS="--xla_backend_optimization_level=0 --xla_cpu_multi_thre
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help venv venv-locked lock sbom demo bench test test-all test-oldest test-bridges lint lint-ruff lint-format lint-types lint-imports format clean
+.PHONY: help venv venv-locked lock sbom demo bench docs test test-all test-oldest test-bridges lint lint-ruff lint-format lint-types lint-imports format clean
 
 help: ## list the targets
 	@$(PYTHON) -c 'import re; [print("make %-13s %s" % m) for m in re.findall(r"^([a-z-]+):.*?## (.*)$$", open("Makefile").read(), re.M)]'
@@ -85,6 +86,24 @@ $(VENV)/.installed-bench: pyproject.toml | $(VENV)/.created
 
 bench: $(VENV)/.installed-bench ## measure the ratios of docs/performance.md (about 25 minutes, with the machine for itself; METAPRIOR_DATA must name the tables)
 	$(BIN)/python -m benchmarks
+
+# An environment of its own: Sphinx and its extensions are many, and nothing else needs them.
+$(DOCS)/.installed: $(PROJECTS)
+	$(PYTHON) -m venv --clear $(DOCS)
+	$(DOCS)/bin/python -m pip install --disable-pip-version-check --quiet -e '.[docs]' -e reproduction
+	@touch $@
+
+# A folder for every version, beside those of other versions, and a page in front that leads to this one.
+DOCS_VERSION = $(shell $(PYTHON) -c 'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])')
+SITE = build/docs/html/$(DOCS_VERSION)
+# Of Sphinx: a warning is an error, reported after the rest is built. Executed notebooks are kept in build/docs.
+SPHINXOPTS ?= --fail-on-warning --keep-going
+
+docs: $(DOCS)/.installed ## build the documentation site in build/docs/html, and check its links and its snippets
+	MPLBACKEND=Agg $(DOCS)/bin/python -m sphinx $(SPHINXOPTS) --builder html --doctree-dir build/docs/doctrees docs $(SITE)
+	$(DOCS)/bin/python .ci/links.py $(SITE)
+	$(DOCS)/bin/python .ci/front.py build/docs/html $(DOCS_VERSION)
+	MPLBACKEND=Agg $(TEST_ENV) $(UNOPTIMISED) $(DOCS)/bin/python .ci/snippets.py --processes $(JOBS) README.md CONTRIBUTING.md docs src
 
 test: lint ## lint, types, import rules, and the tests but the slow ones
 	$(TEST_ENV) $(UNOPTIMISED) $(BIN)/python -m pytest -n $(JOBS) -m "not slow"

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from metaprior.plots.style import legend_above, style
+
 HEAD = """# Performance
 
 How fast are a prediction, a whole fit and a training step, compared with other programs that do
@@ -66,19 +68,17 @@ def _shown(value: Any) -> str:
 
 def draw(row: dict[str, Any], picture: Path) -> None:
     """Draw a row's curves on log-log axes."""
-    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import NullLocator
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(5, 3.6), constrained_layout=True)
-    for name, points in row["curves"].items():
-        if name == "x":
-            axes.set_xlabel(points)
-            continue
-        axes.loglog(*zip(*points, strict=True), marker="o", label=name)
-    axes.set_ylabel("seconds per step")
-    axes.legend()
-    axes.grid(True, which="both", alpha=0.3)
-    figure.savefig(picture, dpi=120)
-    pyplot.close(figure)
+    curves = {name: points for name, points in row["curves"].items() if name != "x"}
+    with style():
+        figure = Figure(figsize=(6.4, 3.8))
+        axes = figure.add_subplot(xscale="log", yscale="log", xlabel=row["curves"]["x"], ylabel="seconds per step")
+        for name, points in curves.items():
+            axes.plot(*zip(*points, strict=True), marker="o", label=name)
+        measured = sorted({x for points in curves.values() for x, _ in points})
+        axes.set_xticks(measured, [f"{x:,}" for x in measured])
+        axes.xaxis.set_minor_locator(NullLocator())
+        legend_above(axes)
+        figure.savefig(picture, dpi=120)

@@ -6,9 +6,12 @@ Nine tenths of the rows lie where the function is flat, and the others where it 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
-from metaprior import MetaGPRegressor
+from metaprior import MetaGPRegressor, plots
 from metaprior.decisions import PoolLoop
+from metaprior.plots.curves import draw_regression
+from metaprior.plots.style import CHANCE, DATA, legend_above
 
 NOISE = 0.05
 WAVES_FROM = 1.0
@@ -42,34 +45,36 @@ def loops(seed, estimator, n_observations, n_queries):
 
 
 def draw_fit(axes: Axes, loop, y, title):
-    """Draw the function, the mean with its band, and the answers, numbered in the order of the questions."""
+    """Draw the function, the mean with its band, and the answers, in the order of the questions from light to dark."""
     x = np.linspace(-3.2, 3.2, 600)[:, None]
-    predicted = loop.model.predict_distribution(x)
-    axes.fill_between(x[:, 0], *predicted.interval(0.95), alpha=0.2, color="C0", lw=0, label="95 % interval")
-    axes.plot(x[:, 0], predicted.mean, color="C0", lw=2, label="mean")
-    axes.plot(x[:, 0], function(x[:, 0]), "--", color="0.4", lw=1, label="function")
-    axes.plot(loop.X[:, 0], np.full(len(loop.X), -1.75), "|", color="0.6", ms=6, label="pool")
+    draw_regression(axes, x[:, 0], loop.model.predict_distribution(x), levels=(0.95,), n_draws=0)
+    axes.plot(x[:, 0], function(x[:, 0]), "--", color=DATA, lw=1, label="function")
+    axes.plot(loop.X[:, 0], np.full(len(loop.X), -1.75), "|", color=CHANCE, ms=6, alpha=0.5, label="pool")
     rows = loop.rows
-    axes.plot(loop.X[rows, 0], y[rows], ".", color="k", label="answers")
-    for number, row in enumerate(rows[loop.n_initial :], loop.n_initial + 1):
-        place = loop.X[row, 0], y[row]
-        axes.annotate(str(number), place, (0, 4), textcoords="offset points", fontsize=6, ha="center")
-    axes.set(xlabel="x", ylabel="y", ylim=(-2, 2), title=title)
+    number = np.arange(1, len(rows) + 1)
+    points = axes.scatter(loop.X[rows, 0], y[rows], c=number, cmap="YlOrRd", s=26, ec=DATA, lw=0.6, zorder=3)
+    axes.set(xlabel="x", ylim=(-2, 2), title=title)
+    return points
 
 
 def draw(found, y):
     """Draw both loops and their learning curves."""
-    figure = Figure(figsize=(9, 8), layout="constrained")
-    top, middle, bottom = figure.subplots(3, 1)
-    for axes, (name, loop) in zip((top, middle), found.items(), strict=True):
-        draw_fit(axes, loop, y, f"rows by {name.replace('_', ' ')}" if name != "random" else "rows at random")
-        history = loop.history.groupby("n_rows").last()
-        bottom.plot(history.index, history["rmse"], "o-", label=axes.get_title())
-    top.legend(loc="upper left", ncols=5, fontsize="small", frameon=False)
-    bottom.axhline(NOISE, color="0.4", ls=":", label="noise")
-    bottom.set(xlabel="answers", ylabel="RMSE on test rows", yscale="log")
-    bottom.legend(fontsize="small")
-    figure.savefig("active.png", dpi=130)
+    with plots.style():
+        figure = Figure(figsize=(9, 8))
+        top, middle, bottom = figure.subplots(3, 1)
+        for axes, (name, loop) in zip((top, middle), found.items(), strict=True):
+            title = f"rows by {name.replace('_', ' ')}" if name != "random" else "rows at random"
+            points = draw_fit(axes, loop, y, title)
+            history = loop.history.groupby("n_rows").last()
+            bottom.plot(history.index, history["rmse"], "o-", label=title)
+        legend_above(top, ncols=4)
+        figure.colorbar(points, ax=[top, middle], label="number of the answer", aspect=40, pad=0.01)
+        bottom.axhline(NOISE, color=DATA, ls=":", label="noise")
+        bottom.set(xlabel="answers", ylabel="RMSE on test rows", yscale="log", yticks=(0.05, 0.1, 0.2))
+        bottom.yaxis.set_major_formatter("{x:g}")
+        bottom.yaxis.set_minor_locator(NullLocator())
+        legend_above(bottom)
+        figure.savefig("active.png", dpi=130)
     print("picture: active.png")
 
 

@@ -6,8 +6,10 @@ import warnings
 import numpy as np
 from matplotlib.figure import Figure
 
-from metaprior import MetaGPRegressor, kernels
+from metaprior import MetaGPRegressor, kernels, plots
 from metaprior.multitask import MultiTaskRegressor
+from metaprior.plots.curves import draw_points
+from metaprior.plots.style import DRAWS, MEAN
 
 TOGETHER, NEW = (0.4, 0.5, 0.7, 0.8), 0.6
 warnings.filterwarnings("ignore", message="the median distance")
@@ -40,18 +42,20 @@ for steps in (30, 300, 3000):
         print(f"{alone.n_iter_:5d} steps, {place:8s} from scratch: {scores(alone.predict_distribution(x), y)}")
 
 grid = np.linspace(-4, 4, 500)[:, None]
-figure = Figure(figsize=(9, 8), layout="constrained")
-panels = figure.subplots(5, 1, sharex=True, sharey=True)
-for axes, (name, (x, y)) in zip(panels, {**tasks, "new": new}.items(), strict=True):
-    predicted = model.predict_distribution(grid, task=name)
-    colour = "C1" if name == "new" else "C0"
-    axes.axvspan(-2, 2, color="0.95")
-    axes.fill_between(grid[:, 0], *predicted.interval(0.95), alpha=0.25, color=colour, lw=0)
-    axes.plot(grid[:, 0], predicted.mean, color=colour, lw=1.5)
-    axes.plot(x, y, ".", color="k", ms=3)
-    period = float(model.estimator(name).input_kernel_.period[0])
-    how = f"new: frequency {NEW}, adapted in {model.adapt_iter} steps" if name == "new" else f"{name}, of the joint fit"
-    axes.set_title(f"{how}; period {period:.3f}", fontsize="small", loc="left")
-panels[-1].set(xlabel="x", xlim=(-4, 4), ylim=(-1.6, 1.6))
-figure.savefig("multitask.png", dpi=130)
+with plots.style():
+    figure = Figure(figsize=(9, 8))
+    panels = figure.subplots(5, 1, sharex=True, sharey=True)
+    for axes, (name, (x, y)) in zip(panels, {**tasks, "new": new}.items(), strict=True):
+        predicted = model.predict_distribution(grid, task=name)
+        colour = DRAWS if name == "new" else MEAN
+        axes.axvspan(-2, 2, color="0.95", zorder=0)
+        axes.fill_between(grid[:, 0], *predicted.interval(0.95), alpha=0.25, color=colour, lw=0)
+        axes.plot(grid[:, 0], predicted.mean, color=colour, lw=1.5)
+        draw_points(axes, x, y)
+        period = float(model.estimator(name).input_kernel_.period[0])
+        known = f"{name}, of the joint fit"
+        how = f"new: frequency {NEW}, adapted in {model.adapt_iter} steps" if name == "new" else known
+        axes.set(title=f"{how}; period {period:.3f}", ylabel="y")
+    panels[-1].set(xlabel="x", xlim=(-4, 4), ylim=(-1.6, 1.6))
+    figure.savefig("multitask.png", dpi=130)
 print("picture: multitask.png")

@@ -5,7 +5,9 @@ import warnings
 import numpy as np
 from matplotlib.figure import Figure
 
+from metaprior import plots
 from metaprior.decisions import minimise
+from metaprior.plots.style import CHANCE
 
 BOUNDS, LOWEST = ((-5.0, 10.0), (0.0, 15.0)), 0.39788735772973816
 
@@ -25,20 +27,26 @@ def picture():
     grid = np.stack(np.meshgrid(*side), -1).reshape(-1, 2)
     truth = np.log(np.array([branin(x) for x in grid])).reshape(80, 80)
     believed = found.model.predict(grid).reshape(80, 80)
-    figure = Figure(figsize=(12, 3.8), layout="constrained")
+    with plots.style():
+        draw(side, truth, believed, found, regret)
+    print("picture: optimise.png")
+
+
+def draw(side, truth, believed, found, regret):
+    """Draw the function and the surrogate with the points evaluated, and the regret."""
+    figure = Figure(figsize=(12, 3.8))
     axes = figure.subplots(1, 3)
     for axis, values, title in zip(
         axes, (truth, believed), ("log Branin", "the surrogate's mean (warped)"), strict=False
     ):
-        axis.contourf(*side, values, 30, cmap="viridis")
-        points = axis.scatter(*found.X.T, c=np.arange(len(found.y)), cmap="autumn", s=18, edgecolors="k", lw=0.4)
+        axis.contourf(*side, values, 30, cmap="Greys")
+        points = axis.scatter(*found.X.T, c=np.arange(len(found.y)), cmap="YlOrRd", s=22, edgecolors="k", lw=0.5)
         axis.set(title=title, xlabel="x0", ylabel="x1")
     figure.colorbar(points, ax=axes[1], label="evaluation")
-    axes[2].semilogy(np.arange(1, len(regret) + 1), regret, "C0.-")
-    axes[2].axhline(0.01, color="0.6", lw=1)
+    axes[2].semilogy(np.arange(1, len(regret) + 1), regret, ".-")
+    axes[2].axhline(0.01, color=CHANCE, lw=1)
     axes[2].set(title="simple regret", xlabel="evaluations", ylabel="best so far less the minimum")
     figure.savefig("optimise.png", dpi=130)
-    print("picture: optimise.png")
 
 
 if __name__ == "__main__":

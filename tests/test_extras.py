@@ -45,7 +45,7 @@ def test_a_module_that_is_there_is_returned_and_another_one_is_named_with_its_ex
 
 def texts() -> list[Path]:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "reproduction").rglob("*.md")]
-    return [*pages, *PACKAGE.rglob("*.py"), *(ROOT / "examples").glob("*.py")]
+    return [*pages, *PACKAGE.rglob("*.py"), *(ROOT / "examples").rglob("*.py")]
 
 
 def test_no_text_says_that_an_index_has_the_package():

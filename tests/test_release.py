@@ -1,6 +1,5 @@
-"""What a release and its front page promise: versions that agree, examples that run, badges that are true."""
+"""What a release and its front page promise: versions that agree, workflows that exist, badges that are true."""
 
-import importlib.util
 import re
 import tomllib
 from pathlib import Path
@@ -8,19 +7,10 @@ from pathlib import Path
 import pytest
 
 import metaprior
+from scripts import module
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-
-
-def module(name):
-    path = ROOT / ".ci" / f"{name}.py"
-    if not path.exists():
-        pytest.skip("a source distribution leaves out .ci")
-    spec = importlib.util.spec_from_file_location(name, path)
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
 
 
 def obstacles(tag="v1.2.0", package="1.2.0", citation="version: 1.2.0", changelog="## [1.2.0] - today"):
@@ -57,26 +47,6 @@ def test_the_package_and_the_citation_have_the_version_of_the_project():
     assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-# --- the examples of the README ---------------------------------------------------
-
-PAGE = "# A\n```python\nno\n```\n## B\ntext\n```python\nb = 1\n```\n```\nshell\n```\n## C?\n```python\nc = b\n```\n"
-
-
-def test_examples_are_those_of_the_sections_asked_for_in_their_order():
-    examples = module("readme").examples
-    assert list(examples(PAGE)) == ["b = 1\n", "c = b\n"]
-    assert list(examples(PAGE, ["C?"])) == ["c = b\n"]
-    with pytest.raises(ValueError, match=r"expected titles out of \['B', 'C\?'\]; got \['D'\]"):
-        list(examples(PAGE, ["B", "D"]))
-
-
-def test_the_readme_has_the_examples_that_a_release_runs():
-    examples, page = module("readme").examples, (ROOT / "README.md").read_text(encoding="utf-8")
-    (first,) = examples(page, ["Example"])
-    assert "MetaGPRegressor" in first
-    assert len(list(examples(page))) == page.count("```python\n")
-
-
 # --- workflows and the image -------------------------------------------------------
 
 
@@ -93,10 +63,10 @@ def test_workflows_and_the_image_run_targets_of_the_makefile_and_files_that_exis
     targets = set(re.findall(r"^(?:\$\(VENV\)|([a-z-]+))(/?\.?[a-z-]*):", source_of("Makefile"), flags=re.MULTILINE))
     known = {name or f".venv{rest}" for name, rest in targets}
     asked = {word for line in re.findall(r"(?:run: |RUN )make (.+)", source) for word in line.split()}
-    assert asked >= {"test", "test-oldest", "venv-locked", "dist", "sbom", "demo", ".venv/.installed-plot"}
+    assert asked >= {"test", "docs", "test-oldest", "venv-locked", "dist", "sbom", "demo", ".venv/.installed-plot"}
     assert asked <= known
     scripts = set(re.findall(r"python (\S+\.py)", source))
-    assert scripts == {".ci/readme.py", ".ci/release.py"}
+    assert scripts == {".ci/snippets.py", ".ci/release.py"}
     assert all((ROOT / script).exists() for script in scripts)
 
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = Path(metaprior.__file__).parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 #: Extras that nothing in the package imports.
-TOOLS = {"bench", "dev"}
+TOOLS = {"bench", "dev", "docs"}
 #: The file that may read archives.
 HOMES = {"io/unpacking.py": ("zipfile",)}
 #: Benchmarks compare with other libraries in the versions that the figures were made with, and so does a bridge.

@@ -7,8 +7,10 @@ import warnings
 import numpy as np
 from matplotlib.figure import Figure
 
+from metaprior import plots
 from metaprior.baselines import MFVIRegressor
 from metaprior.decisions import Bandit, default_reward_model
+from metaprior.plots.style import colour, legend_above
 from metaprior_reproduction.datasets import mushroom
 from metaprior_reproduction.problems import Mushrooms
 
@@ -27,8 +29,7 @@ POLICIES = {
     "MetaGP, epsilon-greedy": (None, "epsilon_greedy"),
     "uniform": (None, "uniform"),
 }
-figure = Figure(figsize=(7, 4), layout="constrained")
-axes = figure.add_subplot()
+found = {}
 print(f"cumulative regret after {N_ROUNDS} rounds, mean over {len(SEEDS)} seeds and its standard error")
 for name, (model, policy) in POLICIES.items():
     started, runs = time.perf_counter(), []
@@ -39,9 +40,15 @@ for name, (model, policy) in POLICIES.items():
     mean, error = np.mean(runs, axis=0), np.std(runs, axis=0, ddof=min(1, len(runs) - 1)) / np.sqrt(len(runs))
     seconds = (time.perf_counter() - started) / len(runs)
     print(f"{name:24s}{mean[-1]:8.0f} ± {error[-1]:4.0f}{seconds:8.0f} s per run", flush=True)
-    (line,) = axes.plot(history["observation"], mean, label=name)
-    axes.fill_between(history["observation"], mean - error, mean + error, color=line.get_color(), alpha=0.2, lw=0)
-axes.set(xlabel="round", ylabel="cumulative regret", title="Mushrooms: eat or leave", yscale="log")
-axes.legend()
-figure.savefig("bandit.png", dpi=130)
+    found[name] = mean, error
+with plots.style():
+    figure = Figure(figsize=(7, 4))
+    axes = figure.add_subplot()
+    for number, (name, (mean, error)) in enumerate(found.items()):
+        rounds = np.arange(1, len(mean) + 1)
+        axes.plot(rounds, mean, color=colour(number), label=name)
+        axes.fill_between(rounds, mean - error, mean + error, color=colour(number), alpha=0.2, lw=0)
+    axes.set(xlabel="round", ylabel="cumulative regret", title="Mushrooms: eat or leave", yscale="log")
+    legend_above(axes, ncols=3)
+    figure.savefig("bandit.png", dpi=130)
 print("picture: bandit.png")

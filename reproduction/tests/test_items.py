@@ -35,6 +35,7 @@ LONG = frozenset(
         "prior-local",
         "weight-covariance",
         "scaling",
+        "series-forecasts",
         "uci-regression",
         "versus-gp",
     }

@@ -7,8 +7,10 @@ import re
 import shutil
 import signal
 
+import matplotlib
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from numpy.testing import assert_array_equal
 
 import tosses
@@ -105,6 +107,19 @@ def test_figures_that_are_drawn_no_more_are_deleted(finished):
     draw = lambda results: {"other": tosses.draw(results)["heads"]}  # noqa: E731
     reproduced(finished, draw=draw)
     assert set(contents(finished)) == {"result.json", "other.png", "other.svg"}
+
+
+def test_figures_are_drawn_and_written_in_the_style_of_the_plots(finished, monkeypatch):
+    usual, seen = dict(matplotlib.rcParams), []
+
+    def draw(results):
+        seen.append(matplotlib.rcParams["axes.spines.top"])
+        return tosses.draw(results)
+
+    monkeypatch.setattr(Figure, "savefig", lambda *_, **__: seen.append(matplotlib.rcParams["axes.spines.top"]))
+    reproduced(finished, draw=draw)
+    assert seen == [False, False, False]  # drawn once, written as PNG and as SVG
+    assert dict(matplotlib.rcParams) == usual
 
 
 @pytest.mark.parametrize("left", ["runs", "result"])

@@ -60,6 +60,8 @@ def test_models_are_rows_and_data_sets_columns(monkeypatch):
     assert "| A / B | left | right |" in text
     assert "| one | 1.500 / 2.50 | 2.500 / 3.50 |" in text
     assert "| two, wide | 3.500 / 4.50 |  |" in text
+    text = page(monkeypatch, [entry], Shown("sinusoid", "", {"a": "A", "c": "C"}, by_set=True))
+    assert "| one | 1.500 / - | 2.500 / - |" in text
     text = page(monkeypatch, [entry], Shown("sinusoid", "", {"a": "A"}, by_set=True))
     assert "| one | 1.500 ± 0.012 | 2.500 ± 0.012 |" in text
 

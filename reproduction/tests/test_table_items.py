@@ -150,6 +150,21 @@ def test_published_numbers_and_bars_are_compared_with_the_default(level, outcome
     assert [verdict.outcome for verdict in told] == [outcome] * 3
 
 
+def test_a_set_with_fewer_splits_is_judged_and_drawn_by_those_it_has():
+    config = {**uci_regression.PRESETS["smoke"], "splits": {"yacht": 3, "energy": 1}, "seeds": 3}
+
+    def outcome(method, seed):
+        name, model = method.split(" ", 1)
+        value = 1.0 + 0.01 * seed - (model == DEFAULT)
+        return Outcome({"rmse": value, "nll": value} if seed < config["splits"][name] else {})
+
+    runs = [Run(m, s, outcome(m, s), 1.0) for m in uci_regression.methods(config) for s in range(3)]
+    verdict = uci_regression.judge(Results(config, runs))[0]
+    assert verdict.outcome == "agrees"
+    assert "level on 2 (yacht, energy)" in verdict.evidence
+    assert uci_regression.draw(Results(config, runs))
+
+
 def test_every_model_says_whose_it_is_and_the_paper_preset_has_all_of_them():
     assert {MODELS[model].whose for model in MODELS} == {"ours", "as published", "baseline"}
     config = uci_regression.PRESETS["paper"]

@@ -10,11 +10,12 @@ import pytest
 from sklearn.base import clone
 
 from metaprior import MetaGPClassifier, MetaGPRegressor, kernels, load, relevance
-from metaprior.estimators import fit_together, kernel_search
+from metaprior.estimators import fit_together, kernel_search, metagp_method
 from metaprior.estimators.candidates import candidates_for
 from metaprior.estimators.fit import prepare_fit
 from metaprior.estimators.kernel_search import going_on, taken_place
 from metaprior.estimators.lengthscales import num_projections
+from metaprior.estimators.phases import COARSE_FROM
 from metaprior.hypers import HyperPosterior
 from metaprior.kernels.chosen_sum import ChosenSum
 
@@ -208,6 +209,26 @@ def test_fits_side_by_side_end_as_they_do_alone(fitted):
 
 
 @pytest.mark.slow
+def test_a_fit_goes_on_with_the_program_of_the_search_as_with_the_taken_kernel_alone(fitted, monkeypatch):
+    monkeypatch.setattr(metagp_method, "goes_on", kernel_search.goes_on_alone)
+    alone = MetaGPRegressor(**SMALL).fit(X, Y)
+    assert repr(fitted.input_kernel_).partition("(")[0] == repr(alone.input_kernel_).partition("(")[0] == "RBF"
+    np.testing.assert_allclose(fitted.elbo_history_, alone.elbo_history_, rtol=1e-3)
+    np.testing.assert_allclose(fitted.predict(X), alone.predict(X), atol=1e-2)
+
+
+def test_fits_side_by_side_in_one_phase_and_in_two_end_with_their_kernel_alone():
+    x = np.random.default_rng(1).uniform(-2, 2, (COARSE_FROM + 10, 3))
+    fits = [MetaGPRegressor(**SMALL) for _ in range(2)]
+    fit_together(fits, [(X, Y), (x, np.sin(2 * x[:, 0]))])
+    for fit in fits:
+        assert not any(isinstance(kernel, ChosenSum) for kernel in _kernels_of(fit.model_))
+
+
+def _kernels_of(model):
+    return jax.tree.leaves(model, is_leaf=lambda node: isinstance(node, ChosenSum))
+
+
 def test_classes_have_a_search_too():
     model = MetaGPClassifier(**{**SMALL, "max_iter": 40}).fit(X, Y > 0)
     assert len(model.kernel_search_) == 4

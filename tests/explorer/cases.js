@@ -41,6 +41,7 @@ const cases = {
     const shown = kernels.withPeriodTimes(process.kernel, factor);
     return told(process, fitted.rowsOf(model), at, functionNormals, shown);
   },
+  activation: ({ name, at }) => ({ values: at.map(network.activations[name]) }),
   mixed: ({ parts, logs, noise }) => {
     const weights = gp.normalised(logs);
     const own = parts.map(({ mean, variance }) => ({ mean: floats(mean), variance: floats(variance) }));

@@ -1,15 +1,17 @@
 """What the page computes from the parameters of a fitted model is what the model says on the same normals."""
 
 import dataclasses
+from types import SimpleNamespace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from explorer_engine import FOLDER, answers, exporter, needs_node
-from metaprior import MetaGPRegressor, kernels
-from metaprior.compilation import as_float64
-from metaprior.output_layer.base import FunctionGP
+from metaprior import kernels
+from metaprior.estimators.fit import prepare_fit
+from metaprior.output_layer.base import Batch, FunctionGP
 from metaprior.random import StandardNormals
 from metaprior.weight_gp import OutputRows
 
@@ -22,30 +24,31 @@ AT = np.linspace(-4, 4, 21)
 FACTORED, SHIPPED_DIGITS = 1e-7, 1e-4
 
 
-def quick(study):
-    """Return the study's model after a few steps, and what the page gets of it."""
+def untrained(study):
+    """Return the study's model as if it had been fitted: all that is learned is somewhere, and it knows its rows."""
     x, y = study.rows()
-    model = MetaGPRegressor(
-        input_kernel=study.kernel,
-        hidden_layer_sizes=study.hidden,
-        activation=study.activation,
-        uncertain_hypers=False,
-        max_iter=5,
-        random_state=0,
-    ).fit(x[:, None], y)
-    return model, EXPORT.parameters(study, model)
+    prepared = prepare_fit(study.estimator(), x[:, None], y)
+    problem, rng = prepared.problem, np.random.default_rng(0)
+    model = prepared.method.initial_model(problem, seed=0)
+    model = jax.tree.map(lambda leaf: leaf + 0.1 * rng.standard_normal(np.shape(leaf)), model)
+    batch = Batch(problem.x_unit, problem.targets, np.ones(len(x)))
+    attributes = {**prepared.scaling.attributes(), **problem.kind.attributes()}
+    return SimpleNamespace(model_=dataclasses.replace(model, output=model.output.with_rows(batch)), **attributes)
 
 
-def same_draw(model, normals_seed):
-    """Return the library's posterior of one draw, its normals, and those of them that the page needs."""
-    own, rng = as_float64(model.model_), np.random.default_rng(normals_seed)
-    sizes = own.sizes()
+def same_normals(model, seed):
+    """Return the normals of a draw below the output layer, and those of them that the page needs."""
+    rng, sizes = np.random.default_rng(seed), model.sizes()
     latents, weights = rng.standard_normal(sizes.latents), rng.standard_normal(sizes.weights)
     normals = StandardNormals(*map(jnp.asarray, (latents, weights, np.zeros(sizes.spectral), np.zeros((0, 0)))))
-    posterior = own.output.conditioned(FunctionGP.of(own.weights.prepared().draw(normals), own.network), own.likelihood)
-    units = list(own.network.weight_layers[-1].inputs)
-    of_units = latents.reshape(own.network.num_units, -1)[units]
-    return posterior, np.concatenate([of_units.ravel(), weights])
+    units = list(model.network.weight_layers[-1].inputs)
+    of_units = latents.reshape(model.network.num_units, -1)[units]
+    return normals, np.concatenate([of_units.ravel(), weights])
+
+
+def posterior_of(model, normals):
+    gp = FunctionGP.of(model.weights.prepared().draw(normals), model.network)
+    return model.output.conditioned(gp, model.likelihood)
 
 
 def moments_of_page(parameters, normals, x, factor=1.0, function_normals=None):
@@ -59,26 +62,37 @@ def moments_of_page(parameters, normals, x, factor=1.0, function_normals=None):
 
 
 @pytest.mark.usefixtures("double")
-def test_a_fitted_model_and_its_changed_period_are_the_librarys(monkeypatch):
-    study = dataclasses.replace(EXPORT.STUDIES[0], hidden=(6,), kernel=kernels.Periodic(period=1.7))
-    model, shipped = quick(study)
+def test_a_model_and_its_changed_period_are_the_librarys(monkeypatch):
+    # a layer whose q(u) is diagonal, and one where it is full
+    study = dataclasses.replace(EXPORT.STUDIES[0], hidden=(33, 1), kernel=kernels.Periodic(period=1.7))
+    fitted = untrained(study)
+    shipped = EXPORT.parameters(study, fitted)
     monkeypatch.setattr(EXPORT, "DIGITS", 17)
-    parameters = EXPORT.parameters(study, model)
-    assert "below" in parameters["hidden"][0]
-    posterior, normals = same_draw(model, 0)
-    count = len(parameters["data"]["x"])
-    # the library pads its rows; the page has none of that
-    own = np.random.default_rng(1).standard_normal(posterior.num_normals())
-    of_page = np.concatenate([own[:count], own[posterior.num_values :]])
-    x_unit = jnp.asarray((AT[:, None] - model.x_offset_) / model.x_scale_)
-    found = moments_of_page(parameters, normals, AT, 1.0, of_page)
-    same_moments(found, posterior.moments(x_unit), FACTORED)
-    np.testing.assert_allclose(found["values"], posterior.function(jnp.asarray(own))(x_unit)[:, 0], atol=FACTORED)
-    same_moments(moments_of_page(shipped, normals, AT), posterior.moments(x_unit), SHIPPED_DIGITS)
-    # the phases of another period are those of other inputs
-    rows = posterior.gp.rows(x_unit)
-    changed = posterior.moments_of(OutputRows(rows.phi, rows.eps / 1.5))
-    same_moments(moments_of_page(parameters, normals, AT, 1.5), changed, FACTORED)
+    parameters = EXPORT.parameters(study, fitted)
+    assert ["below" in layer for layer in parameters["hidden"]] == [False, True]
+    normals, of_page = same_normals(fitted.model_, 0)
+    own = normals_for_function(fitted.model_, normals)
+    x_unit = jnp.asarray((AT[:, None] - fitted.x_offset_) / fitted.x_scale_)
+
+    @jax.jit
+    def library(model):
+        posterior = posterior_of(model, normals)
+        rows = posterior.gp.rows(x_unit)
+        # the phases of another period are those of other inputs
+        changed = posterior.moments_of(OutputRows(rows.phi, rows.eps / 1.5))
+        return posterior.moments(x_unit), changed, posterior.function(jnp.asarray(own))(x_unit)[:, 0]
+
+    moments, changed, values = library(fitted.model_)
+    found = moments_of_page(parameters, of_page, AT, 1.0, own)
+    same_moments(found, moments, FACTORED)
+    np.testing.assert_allclose(found["values"], values, atol=FACTORED)
+    same_moments(moments_of_page(shipped, of_page, AT), moments, SHIPPED_DIGITS)
+    same_moments(moments_of_page(parameters, of_page, AT, 1.5), changed, FACTORED)
+
+
+def normals_for_function(model, normals):
+    count = jax.eval_shape(lambda model: posterior_of(model, normals), model).num_normals()
+    return np.random.default_rng(1).standard_normal(count)
 
 
 def same_moments(found, expected, tolerance):

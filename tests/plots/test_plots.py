@@ -11,6 +11,7 @@ from scipy.stats import binom, norm
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.colors import to_hex  # noqa: E402
 
 from metaprior import MetaGPRegressor, kernels, plots  # noqa: E402
 from metaprior.baselines import ExactGPRegressor, MAPClassifier  # noqa: E402
@@ -254,6 +255,40 @@ def test_without_matplotlib_the_extra_is_named(gp, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'metaprior.plots needs matplotlib.* pip install "\.\[plot\]"'):
         plots.plot_fit(gp, X)
+
+
+def test_a_picture_is_dark_on_white_also_where_the_session_is_white_on_dark(gp):
+    with plt.style.context("dark_background"):
+        axes = plots.plot_fit(gp, X, Y)
+        axes.figure.canvas.draw()
+    grounds = [axes.figure.get_facecolor(), axes.get_facecolor()]
+    texts = [axes.xaxis.label, axes.get_xticklabels()[0], *axes.get_legend().get_texts()]
+    assert [to_hex(colour) for colour in grounds] == ["#ffffff"] * 2
+    assert {to_hex(own.get_color()) for own in texts} == {"#303030"}
+
+
+def test_functions_lie_over_the_mean_so_that_they_are_seen(gp):
+    lines = plots.plot_fit(gp, X, n_draws=2).get_lines()
+    assert [own.get_label() for own in lines[:2]] == ["mean", "functions drawn"]
+    assert all(own.get_linewidth() < lines[0].get_linewidth() / 2 for own in lines[1:3])
+
+
+def test_one_legend_below_stands_for_those_of_all_panels(gp):
+    figure, (left, right) = plt.subplots(1, 2, layout="constrained")
+    plots.plot_fit(gp, X, Y, n_draws=0, ax=left)
+    plots.plot_fit(gp, X, ax=right)
+    plots.legend_below(figure)
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert [left.get_legend(), right.get_legend()] == [None, None]
+    assert [own.get_text() for own in legend.get_texts()] == [
+        "95 % of y",
+        "50 % of y",
+        "mean",
+        "data",
+        "functions drawn",
+    ]
+    assert legend.get_window_extent().y1 <= min(own.get_window_extent().y0 for own in (left, right))
 
 
 def test_colours_are_those_of_okabe_and_ito_in_the_style_as_well():

@@ -75,7 +75,7 @@ class SkproRegressor(BaseProbaRegressor):
         columns = pd.MultiIndex.from_product([self._columns, alpha])
         return pd.DataFrame(np.moveaxis(found, 0, -1).reshape(len(X), -1), index=X.index, columns=columns)
 
-    def _predict_proba(self, X: pd.DataFrame) -> Mixture | Empirical:
+    def _predict_proba(self, X: pd.DataFrame) -> "Mixture | Empirical":
         predicted = self._distribution(X)
         try:
             means, stds = predicted.gaussian_components()

@@ -11,15 +11,17 @@ from collections.abc import Iterable
 
 #: Elements without content.
 VOID = ("br", "img", "meta", "source")
-#: The looks that all pages share: light and dark, narrow and wide, and on paper.
+#: The looks that all pages share, with the colours and the type of the documentation site: light and dark, narrow and
+#: wide, and on paper.
 STYLE = """
-:root { color-scheme: light dark; --ink: #1c1e21; --back: #fff; --soft: #6a6f76; --line: #d9dce0; --card: #f5f6f8;
-  --good: #1f6f3f; --other: #1a5fb4; --bad: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e6e9; --back: #16181b; --soft: #9aa0a8; --line: #383c42;
-  --card: #202327; --good: #6cc38b; --other: #7fb4f5; --bad: #f28b82; } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--back); max-width: 62rem;
+:root { color-scheme: light dark; --ink: #222832; --back: #fff; --soft: #48566b; --line: #d1d5da; --card: #f3f4f5;
+  --link: #0a7d91; --good: #1f6f3f; --other: #1a5fb4; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #ced6dd; --back: #14181e; --soft: #9ca4af; --line: #48566b;
+  --card: #29313d; --link: #3fb1c5; --good: #6cc38b; --other: #7fb4f5; --bad: #f28b82; } }
+body { font: 16px/1.65 system-ui, sans-serif; color: var(--ink); background: var(--back); max-width: 62rem;
   margin: 2rem auto; padding: 0 1rem; }
-a { color: inherit; } code { font-size: .9em; }
+h1, h2, h3 { line-height: 1.15; font-weight: 600; } h1 { font-size: 2.5rem; } h2 { font-size: 2rem; }
+h3 { font-size: 1.5rem; } a { color: var(--link); text-underline-offset: .2em; } code { font-size: .9em; }
 section { border-top: 1px solid var(--line); margin-top: 3rem; padding-top: 1rem; }
 .soft, caption, figcaption { color: var(--soft); font-size: .9em; }
 .wide { overflow-x: auto; }

@@ -66,7 +66,7 @@ class Candidate(NamedTuple):
     @property
     def kind(self) -> str:
         """What is the same for all kernels of one shape."""
-        return f"{self.joint.chosen} {self.projection}"
+        return f"{self.joint.chosen} of {len(self.joint.terms)} {self.projection}"
 
     def after(self, trained: ChosenSum) -> ChosenSum:
         """Return the joint kernel with this candidate's terms, once the RBF alone has been trained."""

@@ -8,7 +8,7 @@ import numpy as np
 from metaprior.estimators.candidates import Candidate, candidates_for
 from metaprior.estimators.config import NetworkConfig, TrainingConfig, is_auto
 from metaprior.estimators.data_kernel import Standardised
-from metaprior.estimators.kernel_search import Search, check_table, search, search_phase, with_candidate
+from metaprior.estimators.kernel_search import Search, check_table, goes_on, goes_on_alone, search, search_phase
 from metaprior.estimators.many import train_together
 from metaprior.estimators.metagp_config import MetaGPConfig
 from metaprior.estimators.metagp_prior import initial_weights, warn_of_far_codes
@@ -199,10 +199,10 @@ class MetaGPMethod(TrainedMethod):
             return Start(method, method.job(problem, seed), found=told, kind=candidate.kind)
         method = self._taken(candidate, fit.num_steps)
         job = method.job(problem, seed)
-        # the first phase goes on with what the search has trained
-        phases = [job.phases[0]._replace(ready=lambda models, _: list(models)), *job.phases[1:]]
-        job = job._replace(model=with_candidate(fit.model, candidate), phases=phases)
-        return Start(method, job, [fit], told, candidate.kind)
+        is_short = len(job.phases) > 1 or problem.num_rows < COARSE_FROM
+        first = goes_on(job.phases[0], candidate) if is_short else goes_on_alone(job.phases[0], candidate)
+        job = job._replace(model=fit.model, phases=[first, *job.phases[1:]])
+        return Start(method, job, [fit], told, f"{candidate.kind} in {len(job.phases)}")
 
     def _taken(self, candidate: Candidate, spent: int = 0) -> "MetaGPMethod":
         """Return the method with the kernel that a search has taken."""

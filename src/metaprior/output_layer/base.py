@@ -130,7 +130,7 @@ class DrawnFunction(eqx.Module):
     def __call__(self, x: Float[Array, "B D"]) -> Float[Array, "B K"]:
         """Return the values at inputs x. Cost B K R, plus the cost of a function drawn from the prior."""
         rows, prior = self.gp.rows(x), self.gp.prior
-        moved = prior.spread(self.coefficients, self.at, rows)
+        moved = prior.spread(self.coefficients, self.at, prior, rows)
         return (prior.mean(rows) + self.prior_function(rows) + moved).T
 
 
@@ -144,15 +144,19 @@ class JointRows(ConditionedRows):
     explained: Float[Array, "J KR"]
 
     def moments_of_part(self, part: OutputPrior, rows: OutputRows) -> tuple[Float[Array, "B K"], Float[Array, "B K K"]]:
-        """Return the mean and the covariance of the outputs at each row. Cost B K (K R) J."""
-        cross = self.gp.prior.covariance_with(part, self.at, rows)
-        mean = part.mean(rows) + (self.alpha.ravel() @ cross).reshape(part.num_outputs, -1)
-        return mean.T, part.own_covariance(rows) - _squares(self.explained @ cross, part.num_outputs)
+        """Return the mean and the covariance of the outputs at each row. Cost B R (I + K J)."""
+        learned = self._spread(jnp.concatenate([self.explained, self.alpha.reshape(1, -1)]), part, rows)
+        mean = part.mean(rows) + learned[-1]
+        return mean.T, part.own_covariance(rows) - _squares(learned[:-1])
 
     def covariance_of_part(self, part: OutputPrior, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
-        """Return K(a, b) - k(a)' E' E k(b). Cost K (A + B) (K R) J + K^2 A B J."""
-        on_a, on_b = (self.explained @ self.gp.prior.covariance_with(part, self.at, rows) for rows in (a, b))
+        """Return K(a, b) - k(a)' E' E k(b). Cost K (A + B) R J + K^2 A B J."""
+        on_a, on_b = (self._spread(self.explained, part, rows).reshape(len(self.explained), -1) for rows in (a, b))
         return part.covariance(a, b) - on_a.T @ on_b
+
+    def _spread(self, coefficients: Float[Array, "J KR"], part: OutputPrior, rows: OutputRows) -> Float[Array, "J K B"]:
+        by_row = coefficients.reshape(len(coefficients), part.num_outputs, -1)
+        return self.gp.prior.spread(by_row, self.at, part, rows)
 
 
 class ObservedRows(JointRows):
@@ -234,7 +238,8 @@ def noise_of(likelihood: Likelihood) -> Float[Array, " K"]:
     return likelihood.noise
 
 
-def _squares(columns: Float[Array, "R KB"], num_outputs: int) -> Float[Array, "B K K"]:
+def _squares(columns: Float[Array, "R K B"]) -> Float[Array, "B K K"]:
     """Return, for every row, the inner products of the columns of its outputs."""
-    parts = columns.reshape(columns.shape[0], num_outputs, -1)
-    return jnp.einsum("rkb,rlb->bkl", parts, parts)
+    if columns.shape[1] == 1:  # a sum takes three quarters of the time of the general product
+        return jnp.sum(columns**2, axis=0)[0, :, None, None]
+    return jnp.einsum("rkb,rlb->bkl", columns, columns)

@@ -15,10 +15,11 @@ from metaprior.plots.functions import plot_fit
 from metaprior.plots.intervals import plot_intervals
 from metaprior.plots.prediction import plot_predictive
 from metaprior.plots.relevance import plot_relevance
-from metaprior.plots.style import style
+from metaprior.plots.style import legend_below, style
 from metaprior.plots.training import plot_elbo
 
 __all__ = [
+    "legend_below",
     "plot_calibration",
     "plot_components",
     "plot_elbo",

@@ -50,17 +50,20 @@ def draw_regression(
     levels: Sequence[float] = (0.5, 0.95),
     n_draws: int = 5,
 ) -> None:
-    """Draw the mean, the central intervals of y from the widest to the narrowest, and functions of the posterior."""
+    """Draw the central intervals of y from the widest to the narrowest, the mean, and functions of the posterior.
+
+    The functions are thin lines on top, so that they are seen even where they hardly differ from the mean.
+    """
     for number, level in enumerate(sorted(levels, reverse=True), 1):
         low, high = (target_of(end, target) for end in central_interval(predicted, level))
         axes.fill_between(
             x, low, high, color=MEAN, alpha=min(0.9, number * SHADE), lw=0, label=f"{100 * level:g} % of y"
         )
+    axes.plot(x, target_of(predicted.mean, target), color=MEAN, lw=3.0, label="mean")
     if n_draws > 0 and isinstance(predicted, Predictive):
         for number, function in enumerate(predicted.draws()[:n_draws]):
             label = "functions drawn" if number == 0 else None
-            axes.plot(x, target_of(function, target), color=DRAWS, lw=0.7, alpha=0.8, label=label)
-    axes.plot(x, target_of(predicted.mean, target), color=MEAN, lw=1.9, label="mean")
+            axes.plot(x, target_of(function, target), color=DRAWS, lw=0.6, label=label)
     axes.set_ylabel("y")
 
 

@@ -112,16 +112,12 @@ class OutputPrior(eqx.Module):
 
     def covariance(self, a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
         """Return the covariance of all outputs at two sets of rows, ordered by output. Cost K^2 A B + A B I."""
-        return self.covariance_with(self, a, b)
-
-    def covariance_with(self, part: "OutputPrior", a: OutputRows, b: OutputRows) -> Float[Array, "KA KB"]:
-        """Return the covariance of the outputs at rows `a` with one of their `additive_parts` at rows `b`."""
-        signal, white = part.parts(a, b)
+        signal, white = self.parts(a, b)
         # [o, n, o', n']
         total = self.gram_out[:, None, :, None] * signal[:, None, :]
         total = total + jnp.diag(self._variance_out)[:, None, :, None] * white[:, None, :]
-        if self.known is not None and part.known is not None:
-            total = total - jnp.einsum("onm,pqm->onpq", self._explained(a), part._explained(b))
+        if self.known is not None:
+            total = total - jnp.einsum("onm,pqm->onpq", self._explained(a), self._explained(b))
         return total.reshape(self.num_outputs * a.phi.shape[0], -1)
 
     def additive_parts(self) -> "list[OutputPrior]":
@@ -162,13 +158,24 @@ class OutputPrior(eqx.Module):
         explained = at_codes @ self.known.inverse_root.T
         return at_codes @ self.known.alpha, covariance - explained @ explained.T
 
-    def spread(self, coefficients: Float[Array, "K A"], at: OutputRows, rows: OutputRows) -> Float[Array, "K B"]:
-        """Return the covariance of `rows` with `at`, times the coefficients, without the full matrix. Cost K A B."""
-        signal, white = self.parts(at, rows)
-        total = self.gram_out @ coefficients @ signal + self._variance_out[:, None] * (coefficients @ white)
-        if self.known is not None:
-            inner = jnp.einsum("onm,on->m", self._explained(at), coefficients)
-            total = total - self._explained(rows) @ inner
+    def spread(
+        self, coefficients: Float[Array, "*j K A"], at: OutputRows, part: "OutputPrior", rows: OutputRows
+    ) -> Float[Array, "*j K B"]:
+        """Return coefficients times the covariance of the outputs at rows `at` with one of their `additive_parts`.
+
+        The full matrix is never made. Cost A B (I + J K), and (A + B) I J K for weight noise that no kernel modulates.
+        """
+        level = None if part.kernel is None else part.kernel(at.eps, rows.eps)
+        signal = (at.phi @ part.gram_in) @ rows.phi.T
+        total = (self.gram_out @ coefficients) @ (signal if level is None else signal * level)
+        noise, columns = self._variance_out[:, None] * coefficients, at.phi * part.std_in**2
+        if level is not None and part.local_noise:
+            total = total + noise @ (columns @ rows.phi.T * level)
+        else:
+            total = total + (noise @ columns) @ rows.phi.T
+        if self.known is not None and part.known is not None:
+            inner = jnp.einsum("onm,...on->...m", self._explained(at), coefficients)
+            total = total - jnp.einsum("obm,...m->...ob", part._explained(rows), inner)
         return total
 
     def _inner(self, rows: OutputRows) -> Float[Array, "B M"]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from metaprior.io.atomic import write_atomically
+from metaprior.plots import style
 from metaprior_reproduction.frame.form import check_name, checked
 from metaprior_reproduction.frame.identity import plain
 from metaprior_reproduction.frame.result import Result
@@ -28,7 +29,8 @@ def write_result(item: Item, store: Store, kept: Sequence[Kept]) -> dict[str, An
     """Judge and draw an item, write its figures and its result, and return the result."""
     results = Results(store.config, [one.run for one in kept])
     verdicts = with_causes(item, results)
-    figures = _write_figures(store, item.draw(results))
+    with style():
+        figures = _write_figures(store, item.draw(results))
     content = {
         "id": store.id,
         "title": item.title,

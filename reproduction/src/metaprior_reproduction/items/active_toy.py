@@ -1,12 +1,14 @@
 """Appendix figure: active learning by predictive entropy on the four-class problem, step by step."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metaprior.datasets import Split
 from metaprior.metrics import accuracy
+from metaprior.plots.style import DATA, colour
 from metaprior_reproduction.datasets import four_class
 from metaprior_reproduction.parts.figures import (
     CLASS_COLOURS,
@@ -14,6 +16,8 @@ from metaprior_reproduction.parts.figures import (
     class_panel,
     drawable,
     entropy_bar,
+    label_edges,
+    legend_below,
     panels,
 )
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Summary, Verdict
@@ -123,14 +127,16 @@ def draw(results: Results) -> "Mapping[str, Figure]":
     """Draw one row per model and one column per query: entropy, known rows, the pool, and the next query."""
     shown = [m for m in drawable(results) if m.endswith(" entropy")]
     queries = results.config["shown"]
-    figure, axes = panels(len(shown), len(queries), width=2.0, height=2.0, sharex=True, sharey=True)
+    figure, axes = panels(len(shown), len(queries), width=1.5, height=1.6, sharex=True, sharey=True)
     for line, method in zip(axes, shown, strict=True):
         arrays = arrays_of(results, method)
         for panel, query in zip(line, queries, strict=True):
             image = _panel(panel, arrays, query, results.config["num_queries"])
-        line[0].set_ylabel(method.removesuffix(" entropy"))
     for panel, query in zip(axes[0], queries, strict=True):
-        panel.set_title(f"{query} queries" if query != 1 else "1 query", fontsize="medium")
+        panel.set_title(f"{query} queries" if query != 1 else "1 query")
+    label_edges(axes, "x₁", "x₂")
+    for line, method in zip(axes, shown, strict=True):
+        line[0].set_ylabel(f"{method.removesuffix(' entropy')}\nx₂")
     entropy_bar(figure, image, axes)
     return {"active-toy": figure, "active-toy-curves": _curves(results)}
 
@@ -143,21 +149,22 @@ def _panel(axes: "Axes", arrays: Mapping[str, np.ndarray], query: int, last: int
     axes.scatter(X[rest, 0], X[rest, 1], marker="x", s=9, lw=0.6, alpha=0.6, c=colours, rasterized=True)
     if query < last:
         following = X[known[len(so_far)]]
-        axes.plot(*following, "o", mfc="none", mec="r", mew=1.5, ms=8)
+        axes.plot(*following, "o", mfc="none", mec=DATA, mew=1.6, ms=9)
     return class_panel(axes, arrays[f"map_{query}"], LIMIT, X[so_far], y[so_far])
 
 
 def _curves(results: Results) -> "Figure":
-    figure, axes = panels(1, 2, width=4.0, height=3.0)
+    figure, axes = panels(1, 2, width=4.4, height=3.2)
     queries = np.arange(results.config["num_queries"] + 1)
     for panel, metric in zip(axes[0], ("accuracy", "nll"), strict=True):
-        for method in results.methods:
-            model, strategy = method.split(" ")
-            mean = [results.summary(method, f"{metric}_{k}").mean for k in queries]
+        # model after model, so that each has one column of the legend
+        for model, strategy in product(results.config["models"], results.config["strategies"]):
+            mean = [results.summary(f"{model} {strategy}", f"{metric}_{k}").mean for k in queries]
             dashes = "-" if strategy == "entropy" else "--"
-            panel.plot(queries, mean, dashes, color=f"C{MODELS.index(model)}", label=f"{model}, {strategy}")
-        panel.set(xlabel="queries", ylabel=f"{metric} on new rows")
-    axes[0, 0].legend(fontsize="x-small")
+            panel.plot(queries, mean, dashes, color=colour(MODELS.index(model)), label=f"{model}, {strategy}")
+        panel.xaxis.get_major_locator().set_params(integer=True)
+        panel.set(xlabel="queries", ylabel=f"{metric if metric != 'nll' else 'NLL (nats)'} on new rows")
+    legend_below(figure, axes[0, 0], ncols=4)
     return figure
 
 
@@ -206,11 +213,10 @@ ITEM = Item(
     together=10,
     notes=(
         "The paper gives neither the sizes nor the start: 200 rows, 20 of them (five a class) known at the start, 20 "
-        "queries, 50 ReLU units here. With so few rows the global MetaGP stays at its prior, and its bound is highest "
-        "there: all that 20 labels of four classes can gain is 20 log 4 = 27.7 nats, and every fit that was found "
-        "costs more KL than it gains. 3000 steps, 10 units and a GP a layer end there too (tried with 20 rows, seed 0; "
-        "tanh in part, with a lower bound). So the local model is shown beside it. Every fit starts afresh "
-        "and holds no row out. The panels are of seed 0: crosses are the pool, dots the known rows, the ring is the "
-        "row that is asked for next. The runs at random are ours."
+        "queries, 50 ReLU units here. Every fit starts afresh and holds no row out. Where every weight is drawn, as in "
+        "the paper, the global MetaGP stayed at its prior with so few rows, and its accuracy at the end was 0.77. With "
+        "the output layer integrated it has an accuracy of 0.93 and 0.90 from the 20 rows of the start (seeds 0 and "
+        "1). The panels are of seed 0: crosses are the pool, dots the known rows, the ring is the row that is asked "
+        "for next. The runs at random are ours."
     ),
 )

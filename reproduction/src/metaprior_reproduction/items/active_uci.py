@@ -1,4 +1,4 @@
-"""Figure 8: active learning on four regression sets, with rows of highest predictive entropy or random ones."""
+"""Figure 8: active learning on four regression sets: rows of highest entropy, rows that tell most, or random ones."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,14 @@ from metaprior_reproduction.parts.verdicts import Word, clearly, is_above, is_be
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: The two strategies, and their names in `metaprior.decisions`.
-STRATEGIES = {"active": "entropy", "random": "random"}
+#: The strategies, and their names in `metaprior.decisions`: the paper's, one of our own, and random rows.
+STRATEGIES = {"active": "entropy", "informed": "prediction_information", "random": "random"}
 MODELS = ("MetaGP", "BNN-MFVI")
+#: How each strategy is drawn, and what claims call the rows that it asks for.
+DASHES = {"active": "-", "informed": "-.", "random": "--"}
+ROWS = {"active": "rows of highest entropy", "informed": "rows whose answer tells most about the pool"}
+#: The number of sets on which the informed strategy of MetaGP should be below random, by two standard errors on most.
+MANY = 3
 
 PRESETS: dict[str, Config] = {
     "paper": {
@@ -30,7 +35,7 @@ PRESETS: dict[str, Config] = {
         "num_queries": 20,
         "hidden_layer_sizes": [20],
         "max_iter": 1000,
-        "n_predict_draws": 32,
+        "n_predict_draws": 64,
     },
     "smoke": {
         "seeds": 2,
@@ -45,13 +50,18 @@ PRESETS: dict[str, Config] = {
 }
 
 
+def strategies_of(model: str) -> list[str]:
+    """Return the strategies of a model; the one that needs the covariance of the pool is of ours alone."""
+    return [how for how in STRATEGIES if how != "informed" or WHOSE[model] == "ours"]
+
+
 def methods(config: Config) -> list[str]:
     """Return one method per data set, model and strategy."""
-    return [f"{name} {model} {how}" for name in config["sets"] for model in MODELS for how in STRATEGIES]
+    return [f"{name} {model} {how}" for name in config["sets"] for model in MODELS for how in strategies_of(model)]
 
 
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
-    """Query rows one by one, with the splits of all seeds side by side; both strategies start from the same fits."""
+    """Query rows one by one, with the splits of all seeds side by side; all strategies start from the same fits."""
     name, model, strategy = method.split(" ")
     X, y = uci(name)
     pools = [_pool(config, X, y, seed) for seed in seeds]
@@ -84,12 +94,12 @@ def draw(results: Results) -> "Mapping[str, Figure]":
     figure, axes = panels(1, len(sets), width=3.4, height=3.0)
     for panel, name in zip(axes[0], sets, strict=True):
         for colour, model in enumerate(MODELS):
-            for how, dashes in (("active", "-"), ("random", "--")):
+            for how in strategies_of(model):
                 curve = curve_of(results, f"{name} {model} {how}")
                 mean, se = (np.array([getattr(s, part) for s in curve]) for part in ("mean", "se"))
                 queries, se = np.arange(len(mean)), np.nan_to_num(se)
                 panel.fill_between(queries, mean - se, mean + se, color=f"C{colour}", alpha=0.15, lw=0)
-                panel.plot(queries, mean, dashes, color=f"C{colour}", lw=1.5, label=f"{model}, {how}")
+                panel.plot(queries, mean, DASHES[how], color=f"C{colour}", lw=1.5, label=f"{model}, {how}")
         panel.set(title=name, xlabel="queries", xlim=(0, results.config["num_queries"]))
     axes[0, 0].set_ylabel("RMSE on 100 test rows")
     legend_below(figure, axes[0, 0])
@@ -110,27 +120,44 @@ def log_ratio(results: Results, first: str, second: str) -> Summary:
 
 
 def judge(results: Results) -> list[Verdict]:
-    """Compare the strategies for each set and model, then the models under active learning."""
+    """Compare the strategies for each set and model, and for ours over all sets, then the models."""
+    sets = results.config["sets"]
+    pairs = [(model, how) for model in MODELS for how in strategies_of(model) if how != "random"]
     return [
-        *[_strategies(results, name, model) for name in results.config["sets"] for model in MODELS],
-        *[_models(results, name) for name in results.config["sets"]],
+        *[_strategies(results, name, model, how) for name in sets for model, how in pairs],
+        _on_all_sets(results),
+        *[_models(results, name) for name in sets],
     ]
 
 
-def _strategies(results: Results, name: str, model: str) -> Verdict:
-    ours, others = (f"{name} {model} {how}" for how in STRATEGIES)
+def _strategies(results: Results, name: str, model: str, how: str) -> Verdict:
+    ours, others = (f"{name} {model} {strategy}" for strategy in (how, "random"))
     ratio = log_ratio(results, ours, others)
     told = (
-        "active is below random"
+        f"{how} is below random"
         if is_below(ratio)
-        else "random is below active"
+        else f"random is below {how}"
         if is_above(ratio)
         else "no difference"
     )
     return clearly(
-        f"{name}, {model}: rows of highest entropy give a lower RMSE than random ones.",
+        f"{name}, {model}: {ROWS[how]} give a lower RMSE than random ones.",
         is_below(ratio),
         f"{told}: {_log_words(ratio)}; {_last(results, ours, others)}",
+        whose=WHOSE[model],
+    )
+
+
+def _on_all_sets(results: Results) -> Verdict:
+    model, sets = MODELS[0], results.config["sets"]
+    ratios = {name: log_ratio(results, f"{name} {model} informed", f"{name} {model} random") for name in sets}
+    surely = [name for name, ratio in ratios.items() if is_below(ratio)]
+    return clearly(
+        f"{model}: {ROWS['informed']} give a lower RMSE than random ones on every set, by two standard errors on "
+        f"{MANY} of four at least.",
+        all(ratio.mean < 0 for ratio in ratios.values()) and len(surely) >= min(MANY, len(sets)),
+        "logarithm of the ratio of RMSEs, mean over queries: "
+        + ", ".join(f"{name} {said(ratio)}" for name, ratio in ratios.items()),
         whose=WHOSE[model],
     )
 
@@ -156,7 +183,8 @@ ITEM = Item(
     title="Figure 8: active learning on UCI regression",
     claim=(
         "Asking for the rows of highest predictive entropy gives a lower RMSE than asking for random ones; MetaGP is "
-        "comparable to MFVI or better with as many queries."
+        "comparable to MFVI or better with as many queries. Of our own: asking for the row whose answer tells most "
+        "about the other rows of the pool does so on every set."
     ),
     presets=PRESETS,
     methods=methods,
@@ -166,9 +194,11 @@ ITEM = Item(
     together=40,
     notes=(
         "The paper names neither the four sets nor the number of queries nor the network: four small ones of the "
-        "nine, 20 queries and 20 tanh units here. Every fit starts afresh in the units of its own rows, with 1000 "
-        "steps: fits that went on from the last one in 100 steps were tried on yacht (8 splits) and stayed behind, for "
-        "the global MetaGP RMSE 6.4 against 2.9 at 40 rows. Entropies and means mix 32 draws. All differences are "
-        "of logarithms, so that the few splits with a large RMSE do not decide."
+        "nine, 20 queries and 20 tanh units here. Every fit starts afresh in the units of its own rows. With equal "
+        "noise everywhere, the row of highest entropy is the one of largest variance. In tables of many columns that "
+        "is a row unlike all others, whose answer helps nowhere else: with an exact GP, too, entropy is no better than "
+        "random rows on concrete and energy, and prediction information is better in the mean on all four. All "
+        "differences are of logarithms, so that the few splits with a large RMSE do not decide. The paper's own "
+        "scheme, in which every weight is drawn, is not run here."
     ),
 )

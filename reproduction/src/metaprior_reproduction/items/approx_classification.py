@@ -9,7 +9,7 @@ from metaprior import metrics
 from metaprior.estimators import MetaGPClassifier
 from metaprior_reproduction.datasets import four_class
 from metaprior_reproduction.parts.approximations import bounds_figure, grid_of, judged, methods, timed_fit
-from metaprior_reproduction.parts.figures import arrays_of, class_panel, drawable, entropy_bar, panels
+from metaprior_reproduction.parts.figures import arrays_of, class_panel, drawable, entropy_bar, label_edges, panels
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
 from metaprior_reproduction.parts.methods import as_float32, class_map
 
@@ -69,13 +69,14 @@ def _outcome(config: Config, method: str, seed: int) -> Outcome:
 def draw(results: Results) -> "Mapping[str, Figure]":
     """Draw the bounds, and the predictions with one row per mapping and one column per conditional."""
     names = grid_of(results.config)
-    figure, axes = panels(len(names), len(names[0]), width=2.6, height=2.5, sharex=True, sharey=True)
+    figure, axes = panels(len(names), len(names[0]), width=2.4, height=2.3, sharex=True, sharey=True)
     image = None
     for panel, method in zip(axes.flat, methods(results.config), strict=True):
         if method in drawable(results):
             arrays = arrays_of(results, method)
             labels = arrays["train_y"].astype(int)
             image = class_panel(panel, arrays["map"], LIMIT, arrays["train_x"], labels, method)
+    label_edges(axes, "x₁", "x₂")
     if image is not None:
         entropy_bar(figure, image, axes)
     return {"approx-classification-bounds": bounds_figure(results), "approx-classification-predictions": figure}

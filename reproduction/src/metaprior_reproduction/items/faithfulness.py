@@ -12,7 +12,8 @@ import numpy as np
 
 from metaprior.inference.nuts import Settings
 from metaprior.metrics import INTERVALS
-from metaprior_reproduction.parts.figures import legend_below, panels
+from metaprior.plots.style import DATA, colour
+from metaprior_reproduction.parts.figures import label_edges, legend_below, panels
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Summary, Verdict, Whose
 from metaprior_reproduction.parts.rank_statistics import (
     binned,
@@ -306,14 +307,8 @@ def _ranks_figure(results: Results) -> "Figure":
     for line, model, row in zip(axes, models, rows, strict=True):
         for panel, posterior in zip(line, row, strict=False):
             _histogram(panel, results, name_of(posterior, model))
-        for panel in line[len(row) :]:
-            panel.set_visible(False)
-        line[0].set_ylabel("count / expected")
-    for column in axes.T:
-        lowest = [panel for panel in column if panel.get_visible()][-1]
-        lowest.set_xlabel("rank of the truth")
-        lowest.tick_params(labelbottom=True)
-    axes[0, 0].set_ylim(0, 4)
+    label_edges(axes, "rank of the truth", "count / expected")
+    axes[0, 0].set(ylim=(0, 4), xlim=(0, 1), xticks=(0, 0.5, 1))
     legend_below(figure, axes[0, 0])
     return figure
 
@@ -327,10 +322,10 @@ def _histogram(panel: "Axes", results: Results, method: str) -> None:
     panel.axhspan(low, high, color="0.85", lw=0, label="99 % of uniform counts")
     for number, x in enumerate(results.config["tiny"]["x_test"]):
         counts = binned(ranks[:, number], num_ranked, num_bins) / expected
-        panel.stairs(counts, edges, color=f"C{number}", lw=1.1, label=f"f({x:g})")
+        panel.stairs(counts, edges, color=colour(number), lw=1.1, label=f"f({x:g})".replace("-", "−"))
     fit = binned(pooled(results, method, "ranks_rest")[:, 0], num_ranked, num_bins) / expected
-    panel.stairs(fit, edges, color="k", ls="--", lw=1.1, label="log likelihood")
-    panel.set_title(method, fontsize="medium")
+    panel.stairs(fit, edges, color=DATA, ls="--", lw=1.1, label="log likelihood (cut at 4)")
+    panel.set_title(method)
 
 
 def _gaps_figure(results: Results) -> "Figure":
@@ -353,7 +348,7 @@ def _gap_lines(line: Sequence[Any], results: Results, method: str, reference: st
     inputs = results.config["tiny"]["x_test"]
     found = [gap(results, method, reference, [place]) for place in range(len(inputs))]
     ratio = np.exp([own.log_std.mean for own in found])
-    style = {"fmt": "o-", "color": f"C{number}", "ms": 3, "lw": 1, "label": method.split(", ")[0]}
+    style = {"fmt": "o-", "color": colour(number), "ms": 3, "lw": 1, "label": method.split(", ")[0]}
     line[0].errorbar(inputs, [own.mean.mean for own in found], [2 * own.mean.se for own in found], **style)
     line[1].errorbar(inputs, ratio, 2 * ratio * [own.log_std.se for own in found], **style)
 

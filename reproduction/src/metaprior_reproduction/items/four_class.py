@@ -8,9 +8,9 @@ import numpy as np
 from metaprior import metrics
 from metaprior.datasets import Split
 from metaprior_reproduction.datasets import four_class as data_set
-from metaprior_reproduction.parts.figures import arrays_of, class_panel, drawable, entropy_bar, panels
+from metaprior_reproduction.parts.figures import arrays_of, class_panel, drawable, entropy_bar, label_edges, panels
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
-from metaprior_reproduction.parts.methods import CLASSIFIERS, WHOSE, as_float32, class_map, fitted
+from metaprior_reproduction.parts.methods import CLASSIFIERS, WHOSE, as_float32, class_map, fitted, published
 from metaprior_reproduction.parts.verdicts import clearly, is_below, margin, paired, said
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ LOCAL = "MetaGP-Local[RBF]"
 OVERCONFIDENT = ("BNN-MFVI", "DKL")
 #: The radius of the far ring, the number of points on it, and the fraction of log 4 above which entropy is maximal.
 RADIUS, ON_RING, MAXIMAL = 20.0, 200, 0.95
+#: How many methods are drawn beside each other.
+ABREAST = 4
 #: Half-widths of the two maps.
 NEAR, FAR = 4.0, 20.0
 PRESETS = {
@@ -34,6 +36,9 @@ PRESETS = {
             "BNN-HMC",
             "DKL",
             "MetaNN",
+            published("MetaGP"),
+            published(LOCAL),
+            published("MetaGP-Local[Periodic]"),
         ],
         "num_rows": 100,
         "num_test": 1000,
@@ -94,15 +99,18 @@ def ring_points() -> np.ndarray:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw one column per method: near the data above, zoomed out below."""
+    """Draw two panels per method, and up to four methods beside each other: near the data, and zoomed out below."""
     shown = drawable(results)
-    figure, axes = panels(2, len(shown), width=2.5, height=2.5)
-    for column, method in enumerate(shown):
+    columns = max(1, min(ABREAST, len(shown)))
+    figure, axes = panels(2 * -(-len(shown) // columns), columns, width=2.4, height=2.3)
+    for number, method in enumerate(shown):
+        row, column = 2 * (number // columns), number % columns
         arrays = arrays_of(results, method)
         points, labels = arrays["train_x"], arrays["train_y"].astype(int)
-        image = class_panel(axes[0, column], arrays["near"], NEAR, points, labels, method)
+        image = class_panel(axes[row, column], arrays["near"], NEAR, points, labels, method)
         share = results.summary(method, "ring_entropy").mean
-        class_panel(axes[1, column], arrays["far"], FAR, points, labels, f"entropy at radius {RADIUS:g}: {share:.2f}")
+        class_panel(axes[row + 1, column], arrays["far"], FAR, points, labels, f"at radius {RADIUS:g}: {share:.2f}")
+    label_edges(axes, "x₁", "x₂")
     if shown:
         entropy_bar(figure, image, axes)
     return {"four-class": figure}
@@ -111,15 +119,15 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 def judge(results: Results) -> list[Verdict]:
     """Test that the local RBF model is uncertain on the far ring, and that the over-confident methods are less so."""
     verdicts, shown = [], results.methods
-    if LOCAL in shown:
-        ours = results.summary(LOCAL, "ring_entropy")
+    for local in [method for method in (LOCAL, published(LOCAL)) if method in shown]:
+        ours = results.summary(local, "ring_entropy")
         verdicts.append(
             clearly(
-                f"{LOCAL} returns to maximal entropy far from the data: at least {MAXIMAL} log 4 on a ring of radius "
+                f"{local} returns to maximal entropy far from the data: at least {MAXIMAL} log 4 on a ring of radius "
                 f"{RADIUS:g}.",
                 ours.mean + margin(ours) >= MAXIMAL,
-                f"{said(ours)} of log 4; accuracy on new rows {said(results.summary(LOCAL, 'accuracy'))}",
-                whose=WHOSE[LOCAL],
+                f"{said(ours)} of log 4; accuracy on new rows {said(results.summary(local, 'accuracy'))}",
+                whose=WHOSE[local],
             )
         )
     for peer in [method for method in OVERCONFIDENT if method in shown and LOCAL in shown]:
@@ -150,6 +158,7 @@ ITEM = Item(
         "class has probability 0.7; the zoom-out (to 20) and the ring are ours. Accuracy and NLL are of 1000 new rows "
         "of the same generator. A periodic kernel starts its two periods from the spectrum of the class numbers. DKL "
         "is an RBF on the features of the last hidden layer: ReLU features grow without bound, and it can return to "
-        "its prior far away."
+        "its prior far away. Rows `as published` have the paper's own inference: every weight drawn, independently "
+        "given the latents and the inducing values."
     ),
 )

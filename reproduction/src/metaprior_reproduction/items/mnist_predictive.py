@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaprior.plots.style import DRAWS, MEAN
 from metaprior_reproduction import datasets
 from metaprior_reproduction.items.mnist_ood import PRESETS as TRAINED
 from metaprior_reproduction.parts.figures import arrays_of, drawable, panels
@@ -50,17 +51,22 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 def _page(results: Results, name: str) -> "Figure":
     shown, count = drawable(results), int(results.config["images"])
-    figure, axes = panels(1 + len(shown), count, width=1.7, height=1.2)
-    for column, pixels in enumerate(arrays_of(results, shown[0])[f"{name}_images"]):
-        axes[0, column].imshow(pixels.reshape(28, 28), cmap="gray_r")
-        axes[0, column].set_axis_off()
+    figure, axes = panels(1 + len(shown), count, width=1.6, height=1.15)
+    for panel, pixels in zip(axes[0], arrays_of(results, shown[0])[f"{name}_images"], strict=True):
+        panel.imshow(pixels.reshape(28, 28), cmap="gray_r")
+        panel.grid(visible=False)
+        panel.set_axis_off()
     for line, method in zip(axes[1:], shown, strict=True):
         arrays = arrays_of(results, method)
         for panel, mean, std in zip(line, arrays[f"{name}_mean"], arrays[f"{name}_std"], strict=True):
-            panel.bar(range(NUM_CLASSES), mean, yerr=std, color="C0", ecolor="0.3", error_kw={"lw": 0.8})
+            panel.bar(range(NUM_CLASSES), mean, yerr=std, color=MEAN, ecolor=DRAWS, error_kw={"lw": 1.0})
             panel.set(ylim=(0, 1.05), xticks=range(NUM_CLASSES), yticks=(0, 1))
-            panel.tick_params(labelsize="xx-small")
-        line[0].set_ylabel(method, fontsize="xx-small")
+            panel.grid(visible=False, axis="x")
+            panel.tick_params(labelsize="small", labelbottom=method == shown[-1], labelleft=panel is line[0])
+        line[0].set_title(method)
+    for panel in axes[-1]:
+        panel.set_xlabel("class")
+    figure.supylabel("probability (lines: one standard deviation of drawn functions)", fontsize="medium")
     return figure
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaprior import kernels, prior
-from metaprior_reproduction.parts.figures import arrays_of, drawable, panels
+from metaprior_reproduction.parts.figures import arrays_of, drawable, functions_panel, panels
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
 from metaprior_reproduction.parts.methods import as_float32
 from metaprior_reproduction.parts.verdicts import clearly, is_above, said, summarised
@@ -62,23 +62,25 @@ def _outcome(config: Config, lengthscale: float, seed: int) -> Outcome:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw functions for both lengthscales on one scale, then both weight kernels."""
+    """Draw functions for both lengthscales on one scale, and below them both weight kernels."""
     shown = drawable(results)
-    figure, axes = panels(1, 2 * len(shown), width=3.2, height=2.8)
-    functions = axes[0, : len(shown)]
+    figure, axes = panels(2, len(shown), width=4.2, height=3.2)
+    functions = axes[0]
     largest = max((float(np.abs(arrays_of(results, method)["functions"]).max()) for method in shown), default=1.0)
     for panel, method in zip(functions, shown, strict=True):
         arrays = arrays_of(results, method)
-        panel.plot(arrays["x"], arrays["functions"].T, lw=0.8)
+        functions_panel(panel, arrays["x"], arrays["functions"])
         # linear up to 10, logarithmic beyond: the two spreads differ by a factor of about ten
         panel.set_yscale("symlog", linthresh=10)
-        panel.set(title=f"functions, {method}", xlabel="x", xlim=(arrays["x"][0], arrays["x"][-1]))
+        panel.set(title=f"functions, {method}", xlabel="x")
         panel.set_ylim(-1.5 * largest, 1.5 * largest)
     functions[0].set_ylabel("f(x), linear up to 10")
-    for panel, method in zip(axes[0, len(shown) :], shown, strict=True):
+    for panel, method in zip(axes[1], shown, strict=True):
         image = panel.imshow(arrays_of(results, method)["covariance"], vmin=0, vmax=1, cmap="viridis")
         panel.set(title=f"weight kernel, {method}", xlabel="weight", ylabel="weight")
-        figure.colorbar(image, ax=panel, shrink=0.8)
+        panel.grid(visible=False)
+    if shown:
+        figure.colorbar(image, ax=axes[1], label="correlation", aspect=30, pad=0.02)
     return {"prior-global": figure}
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metaprior import kernels, prior
-from metaprior_reproduction.parts.figures import arrays_of, drawable, panels, view
+from metaprior_reproduction.parts.figures import arrays_of, drawable, functions_panel, panels, view
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
 from metaprior_reproduction.parts.methods import as_float32
 from metaprior_reproduction.parts.verdicts import clearly, is_above, said, summarised
@@ -117,7 +117,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
             if name in drawable(results):
                 arrays = arrays_of(results, name)
                 _functions_panel(axes[row, column], arrays["x"], arrays["functions"], period)
-                axes[row, column].set_title(f"{name} (vertical lines: one period)", fontsize="medium")
+                axes[row, column].set_title(f"{name} (vertical lines: one period)")
     for panel in axes[-1]:
         panel.set_xlabel("x")
     for panel in axes[:, 0]:
@@ -126,15 +126,11 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 
 def _functions_panel(panel: "Axes", x: np.ndarray, functions: np.ndarray, period: float) -> None:
-    """Draw all functions in thin grey, and three of medium to large spread in colour."""
-    order = np.argsort(functions.std(axis=1))
-    chosen = functions[order[[len(order) * part // 100 for part in (55, 70, 85)]]]
+    """Draw the functions, with a line at every period."""
     for mark in period * np.arange(np.ceil(x[0] / period), np.floor(x[-1] / period) + 1):
         panel.axvline(mark, color="0.85", lw=0.8, zorder=0)
-    panel.plot(x, functions.T, color="0.6", lw=0.5, alpha=0.5)
-    panel.plot(x, chosen.T, lw=1.3)
-    view(panel, [chosen], 0.2)
-    panel.set_xlim(x[0], x[-1])
+    panel.grid(visible=False)
+    view(panel, [functions_panel(panel, x, functions)], 0.2)
 
 
 def judge(results: Results) -> list[Verdict]:

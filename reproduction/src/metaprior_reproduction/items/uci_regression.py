@@ -107,7 +107,7 @@ def is_new(known: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def draw(results: Results) -> "Mapping[str, Figure]":
-    """Draw RMSE above NLL, one column per set: means and standard errors of all models."""
+    """Draw RMSE beside NLL, one row per set: means and standard errors of all models."""
     return {"uci-regression": scores_figure(results, ("rmse", "nll"))}
 
 

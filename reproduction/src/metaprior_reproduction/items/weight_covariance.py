@@ -18,7 +18,7 @@ from metaprior.random import StandardNormals
 from metaprior.weight_gp.independent import IndependentDraw
 from metaprior.weights import MetaGP
 from metaprior_reproduction.datasets import x_sin_x
-from metaprior_reproduction.parts.figures import arrays_of, drawable, panels
+from metaprior_reproduction.parts.figures import arrays_of, drawable, label_edges, panels
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
 from metaprior_reproduction.parts.methods import as_float32, fitted
 from metaprior_reproduction.parts.verdicts import clearly, is_above, said, summarised
@@ -131,7 +131,7 @@ def _mean_size(correlations: np.ndarray, where: np.ndarray) -> float:
 def draw(results: Results) -> "Mapping[str, Figure]":
     """Draw the marginal correlations, without diagonal, above the conditional ones; one column per conditional."""
     shown = drawable(results)
-    figure, axes = panels(2, len(shown), width=4.0, height=3.4)
+    figure, axes = panels(2, len(shown), width=3.6, height=3.4)
     for column, method in enumerate(shown):
         for row, kind in enumerate(("marginal", "conditional")):
             values = arrays_of(results, method)[kind].copy()
@@ -139,10 +139,11 @@ def draw(results: Results) -> "Mapping[str, Figure]":
                 np.fill_diagonal(values, 0)
             panel = axes[row, column]
             image = panel.imshow(values, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="nearest")
-            given = "after integrating z" if kind == "marginal" else "given z"
-            panel.set(title=f"{method}: {kind}, {given}", xlabel="weight", ylabel="weight")
+            panel.grid(visible=False)
+            panel.set_title(f"{method}: {'z integrated out' if kind == 'marginal' else 'given z'}")
+    label_edges(axes, "weight", "weight")
     if shown:
-        figure.colorbar(image, ax=axes, label="correlation", shrink=0.6)
+        figure.colorbar(image, ax=axes, label="correlation", shrink=0.7, aspect=35, pad=0.02)
     return {"weight-covariance": figure}
 
 

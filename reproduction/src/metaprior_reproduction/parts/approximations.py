@@ -5,11 +5,13 @@ A conditional says how weights are drawn given the latents; "global" is one GP f
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from metaprior_reproduction.parts.figures import arrays_of, drawable, legend_below, panels
+from metaprior.plots.style import colour
+from metaprior_reproduction.parts.figures import arrays_of, legend_below, panels
 from metaprior_reproduction.parts.item import Config, Results, Summary, Verdict
 from metaprior_reproduction.parts.methods import configured
 from metaprior_reproduction.parts.verdicts import Word, clearly, is_above, is_below, paired, said, summarised
@@ -95,7 +97,7 @@ def bounds_figure(results: Results) -> "Figure":
     """Draw the bounds against epochs and against time."""
     figure, axes = panels(1, 2, width=5.0, height=3.4)
     bound_panels(axes[0], results)
-    legend_below(figure, axes[0, 0])
+    legend_below(figure, axes[0, 0], ncols=len(results.config["conditionals"]))
     return figure
 
 
@@ -103,13 +105,18 @@ def bound_panels(axes: Sequence["Axes"], results: Results) -> None:
     """Draw the bound against steps and against time: one colour per conditional, one line style per mapping."""
     conditionals, mappings = results.config["conditionals"], results.config["mappings"]
     levels = []
-    for method in drawable(results):
-        conditional, mapping = method.split(", ")
-        arrays = arrays_of(results, method)
-        colour, dash = f"C{conditionals.index(conditional)}", ("-", "--")[mappings.index(mapping)]
+    # conditional after conditional, so that each has one column of the legend
+    for conditional, mapping in product(conditionals, mappings):
+        arrays = arrays_of(results, name_of(conditional, mapping))
+        if not arrays:
+            continue
+        style: dict[str, Any] = {
+            "color": colour(conditionals.index(conditional)),
+            "ls": ("-", "--")[mappings.index(mapping)],
+        }
         levels += [np.median(arrays["elbo"]), np.max(arrays["elbo"])]
         for panel, across in zip(axes, ("step", "seconds"), strict=True):
-            panel.plot(arrays[across], arrays["elbo"], color=colour, ls=dash, lw=1.0, label=method)
+            panel.plot(arrays[across], arrays["elbo"], lw=1.0, label=name_of(conditional, mapping), **style)
     for panel, across in zip(axes, ("epoch (one step sees all rows)", "seconds, compilation left out"), strict=True):
         panel.set(xlabel=across, ylabel="bound (nats)")
         if levels:

@@ -1,18 +1,27 @@
-"""Drawing that several items share. Figures are created directly, without the global state of pyplot."""
+"""Drawing that several items share. The style of `metaprior.plots` holds while an item draws (`frame/writing.py`).
+
+Figures are created directly, without the global state of pyplot.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metaprior.plots.style import COLOURS, DATA, DRAWS, MEAN
+from metaprior.plots.style import legend_below as legend_below
 from metaprior_reproduction.parts.item import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: The colours of the four classes.
-CLASS_COLOURS = ("C0", "C1", "C2", "C3")
+#: The colours of the four classes, and those of no entropy, of half of the largest and of the largest: the background
+#: of classes is grey, so that their colours stand out everywhere.
+CLASS_COLOURS = COLOURS[:4]
+ENTROPY_COLOURS = ("#FFFFFF", "#BCC6CF", "#6F7E8C")
+#: Which of the functions drawn are in colour, by the percentage of functions that vary less.
+IN_COLOUR = (55, 70, 85)
 
 
 def panels(rows: int, columns: int, *, width: float = 3.0, height: float = 2.4, **kwargs: Any) -> "tuple[Figure, Any]":
@@ -20,7 +29,24 @@ def panels(rows: int, columns: int, *, width: float = 3.0, height: float = 2.4, 
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.07, h_pad=0.05)  # type: ignore[union-attr, call-arg]
     return figure, figure.subplots(rows, columns, squeeze=False, **kwargs)
+
+
+def label_edges(axes: np.ndarray, x: str, y: str) -> None:
+    """Label the x axis of the lowest panel of every column that shows something, and the y axes of the first column.
+
+    Panels that show nothing are hidden.
+    """
+    for panel in axes.flat:
+        panel.set_visible(panel.has_data())
+    for column in axes.T:
+        lowest = [panel for panel in column if panel.get_visible()][-1:]
+        for panel in lowest:
+            panel.set_xlabel(x)
+            panel.tick_params(labelbottom=True)
+    for panel in axes[:, 0]:
+        panel.set_ylabel(y)
 
 
 def arrays_of(results: Results, method: str) -> Mapping[str, np.ndarray]:
@@ -38,14 +64,14 @@ def regression_panel(axes: "Axes", arrays: Mapping[str, np.ndarray], title: str 
     x, mean, std = arrays["x"], arrays["mean"], arrays["std"]
     for times, shade in ((2, 0.15), (1, 0.3)):
         label = f"± {times} standard deviation{'s' if times > 1 else ''}"
-        axes.fill_between(x, mean - times * std, mean + times * std, color="C0", alpha=shade, lw=0, label=label)
+        axes.fill_between(x, mean - times * std, mean + times * std, color=MEAN, alpha=shade, lw=0, label=label)
+    axes.plot(x, mean, color=MEAN, lw=2.0, label="mean")
     for index, draw in enumerate(arrays.get("draws", ())):
-        axes.plot(x, draw, color="C1", lw=0.7, alpha=0.8, label="function draws" if index == 0 else None)
-    axes.plot(x, mean, color="C0", lw=1.8, label="mean")
+        axes.plot(x, draw, color=DRAWS, lw=0.6, label="functions drawn" if index == 0 else None)
     if "truth" in arrays:
-        axes.plot(x, arrays["truth"], color="k", lw=0.8, ls="--", label="without noise")
-    axes.plot(arrays["train_x"], arrays["train_y"], ".", color="k", ms=3, label="training points")
-    axes.set_title(title, fontsize="medium")
+        axes.plot(x, arrays["truth"], color=DATA, lw=0.8, ls="--", label="without noise")
+    axes.plot(arrays["train_x"], arrays["train_y"], ".", color=DATA, ms=3, label="training points")
+    axes.set_title(title)
     axes.set_xlim(float(x[0]), float(x[-1]))
 
 
@@ -58,11 +84,20 @@ def regression_grid(results: Results, methods: Sequence[Sequence[str]]) -> "Figu
             if arrays:
                 regression_panel(panel, arrays, method)
                 view(panel, [arrays["truth"]], 0.3)
-        line[0].set_ylabel("y")
-    for panel in axes[-1]:
-        panel.set_xlabel("x")
+    label_edges(axes, "x", "y")
     legend_below(figure, axes[0, 0])
     return figure
+
+
+def functions_panel(axes: "Axes", x: np.ndarray, functions: np.ndarray) -> np.ndarray:
+    """Draw all functions in thin grey, and three of medium to large spread in colour; return these three."""
+    order = np.argsort(functions.std(axis=1))
+    chosen = functions[order[[len(order) * part // 100 for part in IN_COLOUR]]]
+    axes.plot(x, functions.T, color="0.6", lw=0.5, alpha=0.5)
+    for colour, function in zip(COLOURS, chosen, strict=False):
+        axes.plot(x, function, color=colour, lw=1.3)
+    axes.set_xlim(float(x[0]), float(x[-1]))
+    return chosen
 
 
 def class_panel(
@@ -72,18 +107,22 @@ def class_panel(
 
     `probabilities` come from `methods.class_map`, [size, size, classes]. The entropy is divided by its largest value.
     """
-    share = entropy_share(probabilities)
+    from matplotlib.colors import LinearSegmentedColormap
+
+    share, colours = entropy_share(probabilities), LinearSegmentedColormap.from_list("entropy", ENTROPY_COLOURS)
     side = np.linspace(-limit, limit, len(share), endpoint=False)
     extent = (-limit, limit, -limit, limit)
-    image = axes.imshow(share, origin="lower", extent=extent, cmap="viridis", vmin=0, vmax=1, aspect="auto")
+    image = axes.imshow(share, origin="lower", extent=extent, cmap=colours, vmin=0, vmax=1, aspect="auto")
+    axes.grid(visible=False)
     for label, colour in zip(range(probabilities.shape[2]), CLASS_COLOURS, strict=False):
         own = points[labels == label]
         axes.plot(own[:, 0], own[:, 1], ".", color=colour, mec="w", mew=0.3, ms=5)
         of_class = probabilities[..., label]
         if of_class.min() < 0.7 < of_class.max():
-            axes.contour(side, side, of_class, levels=[0.7], colors=[colour], linewidths=1.2)
-    axes.set_title(title, fontsize="medium")
-    axes.set(xlim=(-limit, limit), ylim=(-limit, limit))
+            axes.contour(side, side, of_class, levels=[0.7], colors=[colour], linewidths=1.4)
+    axes.set_title(title)
+    marks = (-limit / 2, 0, limit / 2)
+    axes.set(xlim=(-limit, limit), ylim=(-limit, limit), xticks=marks, yticks=marks)
     return image
 
 
@@ -95,14 +134,7 @@ def entropy_share(probabilities: np.ndarray) -> np.ndarray:
 
 def entropy_bar(figure: "Figure", image: Any, axes: Any) -> None:
     """Add a bar that explains the colours of `class_panel`."""
-    figure.colorbar(image, ax=axes, label="entropy / log(classes)", shrink=0.8)
-
-
-def legend_below(figure: "Figure", axes: "Axes", ncols: int | None = None) -> None:
-    """Put the legend of one panel below all of them, in as many columns as fit the width."""
-    handles, labels = axes.get_legend_handles_labels()
-    ncols = ncols or max(1, min(len(labels), int(figure.get_figwidth() / 1.6)))
-    figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize="small", frameon=False)
+    figure.colorbar(image, ax=axes, label="entropy / log(classes)", shrink=0.7, aspect=35, pad=0.02)
 
 
 def view(axes: "Axes", values: Sequence[np.ndarray], margin: float = 0.5) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metaprior.plots.style import colour
 from metaprior_reproduction.parts.figures import panels
 from metaprior_reproduction.parts.item import Results, Verdict
 from metaprior_reproduction.parts.ranking import best, is_level_with_best
@@ -64,21 +65,20 @@ def _told_behind(results: Results, name: str, lowest: str, metric: str) -> str:
 
 
 def scores_figure(results: Results, metrics: Sequence[str]) -> "Figure":
-    """Draw one row per metric and one column per set: means and standard errors of all models."""
+    """Draw one row per set and one column per metric: means and standard errors of all models."""
     names, models = list(results.config["splits"]), results.config["models"]
-    figure, axes = panels(len(metrics), len(names), width=max(1.8, 6 / len(names)), height=2.6, sharex=True)
-    for line, metric in zip(axes, metrics, strict=True):
-        for panel, name in zip(line, names, strict=True):
+    height = 0.5 + 0.19 * len(models)
+    figure, axes = panels(len(names), len(metrics), width=8.8 / len(metrics), height=height, sharey=True)
+    for line, name in zip(axes, names, strict=True):
+        for panel, metric in zip(line, metrics, strict=True):
             for place, model in enumerate(models):
                 found = results.summary(f"{name} {model}", metric)
                 if found.n:
                     error = np.nan_to_num(found.se)
-                    panel.errorbar(place, found.mean, error, fmt="o", ms=5, capsize=3, color=f"C{place % 10}")
-            panel.margins(x=0.1)
-            panel.tick_params(labelsize="x-small")
-        line[0].set_ylabel(f"test {metric.replace('_', ' ').upper()}")
-    for panel, name in zip(axes[0], names, strict=True):
-        panel.set_title(name, fontsize="small")
-    for panel in axes[-1]:
-        panel.set_xticks(range(len(models)), models, rotation=90, fontsize="x-small")
+                    panel.errorbar(found.mean, place, xerr=error, fmt="o", ms=5, capsize=3, color=colour(place))
+            unit = " (nats)" if metric.endswith("nll") else ""
+            panel.set(title=f"{name}: {metric.replace('_', ' ').upper()}{unit}")
+            panel.margins(y=0.1)
+    axes[0, 0].set_yticks(range(len(models)), models)
+    axes[0, 0].invert_yaxis()
     return figure

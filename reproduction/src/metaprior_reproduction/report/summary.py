@@ -78,7 +78,15 @@ QUESTIONS = (
     ),
     Question(
         "Does it forecast series?",
-        (Shown("versus-gp", "The last part of each series is forecast from what comes before.", ERRORS, by_set=True),),
+        (
+            Shown("versus-gp", "The last part of each series is forecast from what comes before.", ERRORS, by_set=True),
+            Shown(
+                "series-forecasts",
+                "Thirteen series. ETS, ARIMA and the last season again are told how long a season is.",
+                ERRORS,
+                by_set=True,
+            ),
+        ),
     ),
     Question(
         "Does it know what it does not know, far away from the data?",
@@ -121,7 +129,8 @@ QUESTIONS = (
         (
             Shown(
                 "active-uci",
-                "Active learning: the RMSE after 20 queries, which start from 20 rows.",
+                "The RMSE after 20 queries, which start from 20 rows. Active: the row of highest entropy; informed: "
+                "the row whose answer tells most about the rest of the pool.",
                 {"rmse_20": "RMSE"},
                 by_set=True,
             ),
@@ -208,7 +217,7 @@ def _by_set(shown: Shown, entry: Entry) -> Markdown:
     def cell(name: str, model: str) -> str:
         of = found.get((name, model), {})
         texts = [_text(of.get(metric)) if one else _text(of.get(metric)).split(" ± ")[0] for metric in shown.metrics]
-        return " / ".join(texts) if any(texts) else ""
+        return " / ".join(text or "-" for text in texts) if any(texts) else ""
 
     head = [" / ".join(shown.metrics.values()), *sets]
     return marks.table(head, [[model, *[cell(name, model) for name in sets]] for model in models])
