@@ -99,11 +99,13 @@ SITE = build/docs/html/$(DOCS_VERSION)
 # Of Sphinx: a warning is an error, reported after the rest is built. Executed notebooks are kept in build/docs.
 SPHINXOPTS ?= --fail-on-warning --keep-going
 
+# Pages of an earlier build that are gone would be checked, too.
 docs: $(DOCS)/.installed ## build the documentation site in build/docs/html, and check its links and its snippets
+	rm -rf $(SITE)
 	MPLBACKEND=Agg $(DOCS)/bin/python -m sphinx $(SPHINXOPTS) --builder html --doctree-dir build/docs/doctrees docs $(SITE)
 	$(DOCS)/bin/python .ci/links.py $(SITE)
 	$(DOCS)/bin/python .ci/front.py build/docs/html $(DOCS_VERSION)
-	MPLBACKEND=Agg $(TEST_ENV) $(DOCS)/bin/python .ci/snippets.py --processes $(JOBS) README.md CONTRIBUTING.md docs src
+	MPLBACKEND=Agg $(TEST_ENV) $(UNOPTIMISED) $(DOCS)/bin/python .ci/snippets.py --processes $(JOBS) README.md CONTRIBUTING.md docs src
 
 test: lint ## lint, types, import rules, and the tests but the slow ones
 	$(TEST_ENV) $(UNOPTIMISED) $(BIN)/python -m pytest -n $(JOBS) -m "not slow"

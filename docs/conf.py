@@ -23,6 +23,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     # From docs/_extensions.
     "docstrings",
+    "explorer",
     "mathml",
     "reference",
     "repository",
@@ -49,6 +50,7 @@ suppress_warnings = [
 ]
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE.parent / "build" / "docs" / "notebooks")
+nb_execution_in_temp = True
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_execution_excludepatterns = ["gallery/*"]
@@ -66,6 +68,8 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    # The pages of times load scripts from other hosts.
+    "write_computation_times": False,
 }
 
 if not any((HERE.parent / "examples" / "gallery").glob("GALLERY_HEADER.*")):
@@ -76,6 +80,7 @@ if not any((HERE.parent / "examples" / "gallery").glob("GALLERY_HEADER.*")):
 autosummary_generate = True
 # The bridges are described without the libraries that they lead to.
 autodoc_mock_imports = ["arviz", "botorch", "skactiveml", "skpro", "torch"]
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "groupwise"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False

@@ -3,7 +3,6 @@
 import importlib
 import pickle
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -328,14 +327,6 @@ def test_progress_goes_to_stderr_where_it_is_asked_for(capfd):
     assert "2/2" in err
     compare([Counted()], X, Y, cv=2, verbose=False)
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.slow
-def test_the_example_of_the_page_runs(capsys):
-    page = (Path(__file__).parents[1] / "docs" / "compare.md").read_text()
-    code = page.split("```python\n")[1].split("```")[0]
-    exec(code.replace("max_iter=1000", "max_iter=5, n_predict_draws=8"), {})
-    assert "MetaGPRegressor(input_kernel=Periodic(lengthscale=1.0))" in capsys.readouterr().out
 
 
 def test_compare_stays_a_function_whatever_was_imported():

@@ -95,17 +95,20 @@ class Study:
         """Return the data, the same ones every time."""
         return self.data(np.random.default_rng(0))
 
-    def fitted(self) -> MetaGPRegressor:
-        """Fit the model."""
-        x, y = self.rows()
-        model = MetaGPRegressor(
+    def estimator(self) -> MetaGPRegressor:
+        """Return the model before it is fitted."""
+        return MetaGPRegressor(
             input_kernel=self.kernel,
             hidden_layer_sizes=self.hidden,
             activation=self.activation,
             uncertain_hypers=False,
             random_state=0,
         )
-        return model.fit(x[:, None], y)
+
+    def fitted(self) -> MetaGPRegressor:
+        """Fit the model."""
+        x, y = self.rows()
+        return self.estimator().fit(x[:, None], y)
 
 
 STUDIES = (

@@ -62,9 +62,3 @@ def test_the_examples_of_the_page_of_bridges_run(title, capsys):
 
 def test_every_section_of_the_page_is_run():
     assert re.findall(r"^## (.*)$", (DOCS / "bridges.md").read_text(), flags=re.MULTILINE) == list(SECTIONS)
-
-
-@pytest.mark.slow
-def test_the_examples_of_the_page_of_conformal_prediction_run(capsys):
-    run((DOCS / "conformal.md").read_text())
-    assert re.search(r"0\.\d+\n\[.*\]\n", capsys.readouterr().out)

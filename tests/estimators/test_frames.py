@@ -1,8 +1,6 @@
 """Inputs that are dates, in data frames and arrays, and frames whose columns are no numbers."""
 
-import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -226,12 +224,3 @@ def test_categories_are_encoded_by_a_column_transformer():
     y = np.where(table["city"] == "Bern", 1.0, -1.0) + table["height"]
     assert model.fit(table, y).score(table, y) > 0.95
     assert model[-1].kernel_.column_names() == ["height", "city_Bern", "city_Rome"]
-
-
-@pytest.mark.slow
-def test_the_examples_of_the_guide_run():
-    page = (Path(__file__).parents[2] / "docs" / "data-frames.md").read_text()
-    shared = {}
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(block, shared)
-    assert shared["later"].shape == (7,)

@@ -1,5 +1,6 @@
 """The explorer's scripts give the library's numbers on the same normals."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from metaprior.likelihoods import Gaussian
 from metaprior.networks import Dense, activation_named
 from metaprior.numerics import jittered_cholesky
 from metaprior.output_layer import Exact
-from metaprior.output_layer.base import Batch, FunctionGP
+from metaprior.output_layer.base import NUM_FEATURES, Batch, FunctionGP
 from metaprior.weight_gp import OutputPrior
 from metaprior.weight_gp.base import input_scales
 from metaprior.weights.point import ExplicitDraw
@@ -88,7 +89,7 @@ def drawn_below(spec, normals):
     z, rest = normals[: 2 * num_units].reshape(-1, 2), normals[2 * num_units :]
     weights = []
     for layer, scale in zip(layers[:-1], spec["scales"], strict=False):
-        ends = z[list(layer.inputs)], z[list(layer.outputs)]
+        ends = z[np.array(layer.inputs)], z[np.array(layer.outputs)]
         root_in, root_out = (jittered_cholesky(kernel(e, e), jnp.asarray(spec["jitter"]))[0] for e in ends)
         size, shape = layer.num_weights, (len(ends[0]), len(ends[1]))
         grid, noise = rest[:size].reshape(shape), rest[size : 2 * size].reshape(shape)
@@ -96,7 +97,7 @@ def drawn_below(spec, normals):
         weights.append(input_scales(np.array(scale), shape[0])[:, None] * f)
         rest = rest[2 * size :]
     assert len(rest) == 0
-    return weights, z[list(layers[-1].inputs)]
+    return weights, z[np.array(layers[-1].inputs)]
 
 
 def process_of(spec, output, kernel, weights, z):
@@ -107,11 +108,11 @@ def process_of(spec, output, kernel, weights, z):
     return FunctionGP(Below(weights), Dense(spec["sizes"], output["activation"]), prior)
 
 
-def setting(sizes, kernel, activation="tanh"):
+def setting(sizes, kernel):
     spec = spec_of(sizes)
     own = None if kernel is None else kernel.bound_to(1)
     output = {
-        "activation": activation,
+        "activation": "tanh",
         "lengthscale": [0.9, 1.2],
         "weightNoise": 0.1,
         "noise": 0.15,
@@ -121,11 +122,32 @@ def setting(sizes, kernel, activation="tanh"):
     }
     count = 2 * Dense(sizes).num_units + 2 * sum(w.num_weights for w in Dense(sizes).weight_layers[:-1])
     normals = normals_of(3, count)
-    return spec, output, normals, process_of(spec, output, own, *drawn_below(spec, normals))
+    return spec, output, normals, lambda normals: process_of(spec, output, own, *drawn_below(spec, normals))
 
 
-def function_normals(gp, num_points):
-    return jnp.asarray(normals_of(4, num_points)), jnp.asarray(normals_of(5, gp.prior.num_normals(256, 1)))
+def library_on(build, output, own, own_of_points):
+    """Return what the library says of the prior and of the posterior at `AT`, as a function of the normals below."""
+    x, y, at = np.array(POINTS["x"])[:, None], np.array(POINTS["y"])[:, None], jnp.asarray(AT[:, None])
+    batch, likelihood = Batch(x, y, np.ones(len(x))), Gaussian(jnp.log(jnp.array([output["noise"]])))
+
+    def told(normals):
+        gp = build(normals)
+        rows, posterior = gp.rows(at), Exact().with_rows(batch).conditioned(gp, likelihood)
+        mean, variance = posterior.moments(at)
+        prior = {
+            "weights": gp.draw.values[-1],
+            "variance": gp.prior.own_covariance(rows),
+            "values": gp.prior.function(own, NUM_FEATURES, 1)(rows),
+        }
+        after = {
+            "mean": mean,
+            "variance": variance,
+            "logEvidence": Exact().bound(gp, likelihood, batch, jnp.zeros((len(x), 0)))[0],
+            "values": posterior.function(jnp.concatenate([own_of_points, own]))(at),
+        }
+        return prior, after
+
+    return jax.jit(told)
 
 
 AT = np.linspace(-3, 3, 15)
@@ -137,42 +159,26 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("layers", "name"), PAIRS)
-def test_functions_of_the_prior_are_the_librarys(layers, name):
-    spec, output, normals, gp = setting(SIZES[layers], KERNELS.get(name))
-    _, own = function_normals(gp, 0)
-    found = answers("prior", spec=spec, output=output, normals=normals, points=NOTHING, at=AT, functionNormals=own)
-    assert found["count"] == len(normals)
-    assert found["functionCount"] == len(own)
-    close(found["weights"], gp.draw.values[-1], FACTORED)
-    rows = gp.rows(AT[:, None])
-    close(found["values"], gp.prior.function(own, 256, 1)(rows), FACTORED)
-    close(found["variance"], gp.prior.own_covariance(rows), FACTORED)
+def test_the_prior_and_what_points_make_of_it_are_the_librarys(layers, name):
+    spec, output, normals, build = setting(SIZES[layers], KERNELS.get(name))
+    prior = jax.eval_shape(build, normals).prior
+    own, own_of_points = normals_of(5, prior.num_normals(NUM_FEATURES, 1)), normals_of(4, len(POINTS["x"]))
+    before, after = library_on(build, output, jnp.asarray(own), jnp.asarray(own_of_points))(normals)
+    given = {"spec": spec, "output": output, "normals": normals, "at": AT}
+    found = answers("prior", **given, points=NOTHING, functionNormals=own)
+    assert (found["count"], found["functionCount"]) == (len(normals), len(own))
     assert not found["mean"].any()
+    for part, expected in before.items():
+        close(found[part], expected, FACTORED)
+    found = answers("prior", **given, points=POINTS, functionNormals=np.concatenate([own_of_points, own]))
+    assert found["functionCount"] == len(own_of_points) + len(own)
+    for part, expected in after.items():
+        close(found[part], expected, FACTORED)
 
 
-@pytest.mark.parametrize(("layers", "name"), PAIRS)
-def test_points_condition_the_prior_as_the_exact_regime_does(layers, name):
-    spec, output, normals, gp = setting(SIZES[layers], KERNELS.get(name))
-    x, y = (np.array(POINTS[key])[:, None] for key in "xy")
-    batch, likelihood = Batch(x, y, np.ones(len(x))), Gaussian(jnp.log(jnp.array([output["noise"]])))
-    posterior = Exact().with_rows(batch).conditioned(gp, likelihood)
-    own = jnp.concatenate(function_normals(gp, len(x)))
-    assert len(own) == posterior.num_normals()
-    found = answers("prior", spec=spec, output=output, normals=normals, points=POINTS, at=AT, functionNormals=own)
-    mean, variance = posterior.moments(jnp.asarray(AT[:, None]))
-    close(found["mean"], mean, FACTORED)
-    close(found["variance"], variance, FACTORED)
-    close(found["logEvidence"], Exact().bound(gp, likelihood, batch, jnp.zeros((len(x), 0)))[0], FACTORED)
-    close(found["values"], posterior.function(own)(jnp.asarray(AT[:, None])), FACTORED)
-
-
-@pytest.mark.parametrize("activation", ["tanh", "relu", "logistic", "silu", "softplus", "identity"])
-def test_activations_are_the_librarys(activation):
-    spec, output, normals, gp = setting(SIZES["one hidden layer"], None, activation)
-    _, own = function_normals(gp, 0)
-    found = answers("prior", spec=spec, output=output, normals=normals, points=NOTHING, at=AT, functionNormals=own)
-    close(found["variance"], gp.prior.own_covariance(gp.rows(AT[:, None])), FACTORED)
-    assert callable(activation_named(activation))
+@pytest.mark.parametrize("name", ["tanh", "relu", "logistic", "silu", "softplus", "identity"])
+def test_activations_are_the_librarys(name):
+    close(answers("activation", name=name, at=AT)["values"], activation_named(name)(jnp.asarray(AT)), EXACT)
 
 
 def test_draws_are_mixed_by_their_evidence():

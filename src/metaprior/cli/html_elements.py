@@ -18,8 +18,8 @@ STYLE = """
   --link: #0a7d91; --good: #1f6f3f; --other: #1a5fb4; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) { :root { --ink: #ced6dd; --back: #14181e; --soft: #9ca4af; --line: #48566b;
   --card: #29313d; --link: #3fb1c5; --good: #6cc38b; --other: #7fb4f5; --bad: #f28b82; } }
-body { font: 16px/1.65 -apple-system, BlinkMacSystemFont, "Segoe UI", "Helvetica Neue", Arial, sans-serif;
-  color: var(--ink); background: var(--back); max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.65 system-ui, sans-serif; color: var(--ink); background: var(--back); max-width: 62rem;
+  margin: 2rem auto; padding: 0 1rem; }
 h1, h2, h3 { line-height: 1.15; font-weight: 600; } h1 { font-size: 2.5rem; } h2 { font-size: 2rem; }
 h3 { font-size: 1.5rem; } a { color: var(--link); text-underline-offset: .2em; } code { font-size: .9em; }
 section { border-top: 1px solid var(--line); margin-top: 3rem; padding-top: 1rem; }

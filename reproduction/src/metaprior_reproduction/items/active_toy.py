@@ -213,11 +213,10 @@ ITEM = Item(
     together=10,
     notes=(
         "The paper gives neither the sizes nor the start: 200 rows, 20 of them (five a class) known at the start, 20 "
-        "queries, 50 ReLU units here. With so few rows the global MetaGP stays at its prior, and its bound is highest "
-        "there: all that 20 labels of four classes can gain is 20 log 4 = 27.7 nats, and every fit that was found "
-        "costs more KL than it gains. 3000 steps, 10 units and a GP a layer end there too (tried with 20 rows, seed 0; "
-        "tanh in part, with a lower bound). So the local model is shown beside it. Every fit starts afresh "
-        "and holds no row out. The panels are of seed 0: crosses are the pool, dots the known rows, the ring is the "
-        "row that is asked for next. The runs at random are ours."
+        "queries, 50 ReLU units here. Every fit starts afresh and holds no row out. Where every weight is drawn, as in "
+        "the paper, the global MetaGP stayed at its prior with so few rows, and its accuracy at the end was 0.77. With "
+        "the output layer integrated it has an accuracy of 0.93 and 0.90 from the 20 rows of the start (seeds 0 and "
+        "1). The panels are of seed 0: crosses are the pool, dots the known rows, the ring is the row that is asked "
+        "for next. The runs at random are ours."
     ),
 )

@@ -13,7 +13,7 @@ from metaprior_reproduction import datasets
 from metaprior_reproduction.parts.item import Config
 from metaprior_reproduction.parts.methods import configured
 
-ONE, MIXTURE, PUBLISHED = "MetaGP-Local[RBF]", "MetaGP-Local[mixture]", "MetaGP-Local[as published]"
+ONE, MIXTURE, PUBLISHED = "MetaGP-Local[RBF]", "MetaGP-Local[mixture]", "MetaGP-Local[RBF] (as published)"
 LAPLACE = "Laplace, last layer"
 
 
@@ -38,7 +38,7 @@ CLASSIFIERS: Mapping[str, Callable[[], Any]] = {
     ONE: _papers,
     MIXTURE: _papers,
 }
-#: Sets without digits, as the names of metrics spell them. Omniglot is the half that no setting was chosen with.
+#: Sets without digits, as the names of metrics spell them. Omniglot is one half; the other is for choosing settings.
 OUTSIDE = ("notmnist", "fashion", "kmnist", "omniglot", "uniform", "gaussian")
 #: The seed of the noise images, which are the same for all methods and seeds.
 NOISE_SEED = 0
