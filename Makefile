@@ -99,7 +99,9 @@ SITE = build/docs/html/$(DOCS_VERSION)
 # Of Sphinx: a warning is an error, reported after the rest is built. Executed notebooks are kept in build/docs.
 SPHINXOPTS ?= --fail-on-warning --keep-going
 
+# Pages of an earlier build that are gone would be checked, too.
 docs: $(DOCS)/.installed ## build the documentation site in build/docs/html, and check its links and its snippets
+	rm -rf $(SITE)
 	MPLBACKEND=Agg $(DOCS)/bin/python -m sphinx $(SPHINXOPTS) --builder html --doctree-dir build/docs/doctrees docs $(SITE)
 	$(DOCS)/bin/python .ci/links.py $(SITE)
 	$(DOCS)/bin/python .ci/front.py build/docs/html $(DOCS_VERSION)

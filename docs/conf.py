@@ -68,6 +68,8 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    # The pages of times load scripts from other hosts.
+    "write_computation_times": False,
 }
 
 if not any((HERE.parent / "examples" / "gallery").glob("GALLERY_HEADER.*")):

@@ -1,7 +1,6 @@
 """Four sinusoids of different frequencies share a network below its output layer. A fifth needs only a linear solve."""
 
 import time
-import warnings
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,7 +11,6 @@ from metaprior.plots.curves import draw_points
 from metaprior.plots.style import DRAWS, MEAN
 
 TOGETHER, NEW = (0.4, 0.5, 0.7, 0.8), 0.6
-warnings.filterwarnings("ignore", message="the median distance")
 rng = np.random.default_rng(0)
 
 

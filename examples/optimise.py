@@ -1,7 +1,5 @@
 """Bayesian optimisation of Branin's function, drawn."""
 
-import warnings
-
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -50,5 +48,4 @@ def draw(side, truth, believed, found, regret):
 
 
 if __name__ == "__main__":
-    warnings.filterwarnings("ignore", message="the median distance")
     picture()

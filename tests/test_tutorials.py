@@ -12,7 +12,7 @@ pages = pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 
 
 def test_there_are_tutorials():
-    assert {path.stem for path in TUTORIALS} >= {"season"}
+    assert {path.stem for path in TUTORIALS} == {"season", "table", "unknown", "experiments", "tasks"}
 
 
 @pages
@@ -46,6 +46,7 @@ def test_every_name_that_is_imported_from_the_library_is_public(path):
 def test_every_picture_has_an_alternative_text(path):
     for cell in read_notebook(path).cells:
         assert bool(cell.alt) == cell.draws, cell.code
+        assert ": " not in cell.alt, "YAML would read a mapping"
 
 
 @pages

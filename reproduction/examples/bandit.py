@@ -2,7 +2,6 @@
 
 import sys
 import time
-import warnings
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -17,7 +16,6 @@ from metaprior_reproduction.problems import Mushrooms
 N_ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
 SEEDS = range(int(sys.argv[2]) if len(sys.argv) > 2 else 5)
 
-warnings.filterwarnings("ignore", message="the median distance")
 data = mushroom()
 ours = default_reward_model(data.X[:50], 2)  # the model that Bandit would build itself
 shared = ("hidden_layer_sizes", "max_iter", "batch_size", "n_train_draws", "noise")

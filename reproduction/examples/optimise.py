@@ -5,7 +5,6 @@ The table takes about half an hour on two cores. For a part of it, name function
 
 import sys
 import time
-import warnings
 
 import numpy as np
 
@@ -58,5 +57,4 @@ def table(chosen):
 
 
 if __name__ == "__main__":
-    warnings.filterwarnings("ignore", message="the median distance")
     table([name for name in sys.argv[1:] if name in PROBLEMS] or PROBLEMS)

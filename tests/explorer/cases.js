@@ -41,6 +41,15 @@ const cases = {
     const shown = kernels.withPeriodTimes(process.kernel, factor);
     return told(process, fitted.rowsOf(model), at, functionNormals, shown);
   },
+  mixture: ({ model, draws, at }) => {
+    const points = fitted.rowsOf(model);
+    const parts = draws.map((normals) => {
+      const process = gp.processOf(network.drawFitted(model, floats(normals)), fitted.outputOf(model));
+      return gp.moments(gp.condition(process, points.x, points.y), gp.rowsAt(process, floats(at)));
+    });
+    const { mean, variance } = gp.mixed(parts, draws.map(() => 1 / draws.length), model.noise);
+    return { mean: list(mean), variance: list(variance) };
+  },
   activation: ({ name, at }) => ({ values: at.map(network.activations[name]) }),
   mixed: ({ parts, logs, noise }) => {
     const weights = gp.normalised(logs);

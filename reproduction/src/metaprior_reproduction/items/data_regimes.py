@@ -9,14 +9,25 @@ from metaprior.datasets import Split
 from metaprior_reproduction.datasets import x_sin_x
 from metaprior_reproduction.parts.figures import regression_grid
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
-from metaprior_reproduction.parts.methods import REGRESSORS, as_float32, curve, error_and_nll, fitted
+from metaprior_reproduction.parts.methods import (
+    REGRESSORS,
+    WHOSE,
+    as_float32,
+    curve,
+    error_and_nll,
+    fitted,
+    published,
+)
 from metaprior_reproduction.parts.verdicts import at_most, clearly, is_below, paired, said
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOCAL = "MetaGP-Local[RBF]"
-METHODS = ["BNN-MFVI", "MetaNN", "MetaGP", LOCAL]
+#: Ours with its defaults, then with the paper's own inference: the global model and the local one.
+PAIRS = (("MetaGP", LOCAL), (published("MetaGP"), published(LOCAL)))
+BASELINES = ("BNN-MFVI", "MetaNN")
+METHODS = [*BASELINES, *PAIRS[0], *PAIRS[1]]
 PRESETS = {
     "paper": {"seeds": 5, "methods": METHODS, "num_rows": [10, 20, 50], "settings": {}},
     "smoke": {
@@ -78,16 +89,17 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 def judge(results: Results) -> list[Verdict]:
     """Test, for each number of points, that the local model is best, and that MetaGP is no worse than MetaNN."""
     verdicts = []
-    for num_rows in results.config["num_rows"]:
-        if results.of(_name(LOCAL, num_rows)):
-            verdicts += [_best(results, num_rows, region) for region in ("out", "in")]
-        pair = [_name(method, num_rows) for method in ("MetaGP", "MetaNN")]
-        if all(results.of(name) for name in pair):
-            verdicts.append(_comparable(results, *pair))
+    for plain, local in PAIRS:
+        for num_rows in results.config["num_rows"]:
+            if results.of(_name(local, num_rows)):
+                verdicts += [_best(results, num_rows, plain, local, region) for region in ("out", "in")]
+            if all(results.of(_name(method, num_rows)) for method in (plain, "MetaNN")):
+                verdicts.append(_comparable(results, plain, num_rows))
     return verdicts
 
 
-def _comparable(results: Results, ours: str, other: str) -> Verdict:
+def _comparable(results: Results, plain: str, num_rows: int) -> Verdict:
+    ours, other = (_name(method, num_rows) for method in (plain, "MetaNN"))
     gap = paired(results, ours, other, "in_nll")
     numbers = [f"{name} {said(results.summary(name, 'in_nll'), 2)}" for name in (ours, other)]
     return at_most(
@@ -95,15 +107,15 @@ def _comparable(results: Results, ours: str, other: str) -> Verdict:
         gap,
         0.0,
         f"NLL {', '.join(numbers)}; difference, seed by seed, {said(gap, 2)}",
-        whose="ours",
+        whose=WHOSE[plain],
     )
 
 
-def _best(results: Results, num_rows: int, region: str) -> Verdict:
-    peers = [method for method in results.config["methods"] if method != LOCAL]
-    ours = _name(LOCAL, num_rows)
+def _best(results: Results, num_rows: int, plain: str, local: str, region: str) -> Verdict:
+    peers = [method for method in (*BASELINES, plain) if method in results.config["methods"]]
+    ours = _name(local, num_rows)
     gaps = {peer: paired(results, ours, _name(peer, num_rows), f"{region}_nll") for peer in peers}
-    rows = {method: _name(method, num_rows) for method in (LOCAL, *peers)}
+    rows = {method: _name(method, num_rows) for method in (local, *peers)}
     where = "away from the data" if region == "out" else "inside the range of the data"
     numbers = [
         f"{method} {said(results.summary(row, f'{region}_nll'), 2)} (RMSE "
@@ -111,10 +123,10 @@ def _best(results: Results, num_rows: int, region: str) -> Verdict:
         for method, row in rows.items()
     ]
     return clearly(
-        f"{num_rows} points: {LOCAL} has the lowest NLL of all {where}.",
+        f"{num_rows} points: {local} has the lowest NLL of all {where}.",
         all(is_below(gap) for gap in gaps.values()),
         "; ".join(numbers),
-        whose="ours",
+        whose=WHOSE[local],
     )
 
 

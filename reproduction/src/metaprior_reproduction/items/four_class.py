@@ -10,7 +10,7 @@ from metaprior.datasets import Split
 from metaprior_reproduction.datasets import four_class as data_set
 from metaprior_reproduction.parts.figures import arrays_of, class_panel, drawable, entropy_bar, label_edges, panels
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
-from metaprior_reproduction.parts.methods import CLASSIFIERS, WHOSE, as_float32, class_map, fitted
+from metaprior_reproduction.parts.methods import CLASSIFIERS, WHOSE, as_float32, class_map, fitted, published
 from metaprior_reproduction.parts.verdicts import clearly, is_below, margin, paired, said
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ PRESETS = {
             "BNN-HMC",
             "DKL",
             "MetaNN",
+            published("MetaGP"),
+            published(LOCAL),
+            published("MetaGP-Local[Periodic]"),
         ],
         "num_rows": 100,
         "num_test": 1000,
@@ -116,15 +119,15 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 def judge(results: Results) -> list[Verdict]:
     """Test that the local RBF model is uncertain on the far ring, and that the over-confident methods are less so."""
     verdicts, shown = [], results.methods
-    if LOCAL in shown:
-        ours = results.summary(LOCAL, "ring_entropy")
+    for local in [method for method in (LOCAL, published(LOCAL)) if method in shown]:
+        ours = results.summary(local, "ring_entropy")
         verdicts.append(
             clearly(
-                f"{LOCAL} returns to maximal entropy far from the data: at least {MAXIMAL} log 4 on a ring of radius "
+                f"{local} returns to maximal entropy far from the data: at least {MAXIMAL} log 4 on a ring of radius "
                 f"{RADIUS:g}.",
                 ours.mean + margin(ours) >= MAXIMAL,
-                f"{said(ours)} of log 4; accuracy on new rows {said(results.summary(LOCAL, 'accuracy'))}",
-                whose=WHOSE[LOCAL],
+                f"{said(ours)} of log 4; accuracy on new rows {said(results.summary(local, 'accuracy'))}",
+                whose=WHOSE[local],
             )
         )
     for peer in [method for method in OVERCONFIDENT if method in shown and LOCAL in shown]:
@@ -155,6 +158,7 @@ ITEM = Item(
         "class has probability 0.7; the zoom-out (to 20) and the ring are ours. Accuracy and NLL are of 1000 new rows "
         "of the same generator. A periodic kernel starts its two periods from the spectrum of the class numbers. DKL "
         "is an RBF on the features of the last hidden layer: ReLU features grow without bound, and it can return to "
-        "its prior far away."
+        "its prior far away. Rows `as published` have the paper's own inference: every weight drawn, independently "
+        "given the latents and the inducing values."
     ),
 )

@@ -11,8 +11,8 @@ from metaprior.datasets import Split, sinusoid
 from metaprior.estimators import MetaGPRegressor
 from metaprior.kernels import Kernel
 from metaprior_reproduction.parts.figures import arrays_of, drawable, legend_below, panels, regression_panel, view
-from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
-from metaprior_reproduction.parts.methods import curve, error_and_nll, fitted
+from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict, Whose
+from metaprior_reproduction.parts.methods import AS_PUBLISHED, curve, error_and_nll, fitted, published
 from metaprior_reproduction.parts.verdicts import clearly, is_above, is_below, paired, said
 
 if TYPE_CHECKING:
@@ -32,10 +32,17 @@ ESTIMATORS: Mapping[str, Callable[[Kernel], Any]] = {
     "MetaGP-Local": lambda kernel: MetaGPRegressor(input_kernel=kernel),
     "MetaGP": lambda kernel: MetaGPRegressor(input_kernel=None),
     "Exact GP": lambda kernel: ExactGPRegressor(kernel),
+    published("MetaGP-Local"): lambda kernel: MetaGPRegressor(input_kernel=kernel, **AS_PUBLISHED),
+    published("MetaGP"): lambda kernel: MetaGPRegressor(input_kernel=None, **AS_PUBLISHED),
 }
 
 RIGHT, WRONG, TREND = KERNELS
-LOCAL, GLOBAL, GP = ESTIMATORS
+LOCAL, GLOBAL, GP, *_ = ESTIMATORS
+#: The local and the global model: ours with its defaults, and with the paper's own inference.
+PAIRS: Mapping[Whose, tuple[str, str]] = {
+    "ours": (LOCAL, GLOBAL),
+    "as published": (published(LOCAL), published(GLOBAL)),
+}
 
 PRESETS: dict[str, Config] = {
     "paper": {
@@ -126,56 +133,69 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 def judge(results: Results) -> list[Verdict]:
     """Test whether the wrong kernel is switched off, and whether the network is then better than the GP."""
-    there = results.methods
-    verdicts = [_switched_off(results)]
-    if f"{WRONG}: {GLOBAL}" in there:
-        verdicts.append(_unharmed(results))
+    shown = [whose for whose, (local, _) in PAIRS.items() if f"{WRONG}: {local}" in results.methods]
+    return [verdict for whose in shown for verdict in _of_pair(results, whose)]
+
+
+def _of_pair(results: Results, whose: Whose) -> list[Verdict]:
+    there, (local, plain) = results.methods, PAIRS[whose]
+    verdicts = [_switched_off(results, whose)]
+    if f"{WRONG}: {plain}" in there:
+        verdicts.append(_unharmed(results, whose))
     places = ((WRONG, "inside", "in"), (TREND, "outside", "out"))
     return verdicts + [
-        _against_gp(results, case, where, f"{prefix}_{score}")
+        _against_gp(results, whose, case, where, f"{prefix}_{score}")
         for case, where, prefix in places
-        if f"{case}: {LOCAL}" in there
+        if f"{case}: {local}" in there
         for score in ("rmse", "nll")
     ]
 
 
-def _switched_off(results: Results) -> Verdict:
-    metric = "least_correlation"
-    right, wrong = (results.summary(f"{case}: {LOCAL}", metric) for case in (RIGHT, WRONG))
+def _scheme(whose: Whose) -> str:
+    """Return what is added to a claim about the paper's own inference."""
+    return " (as published)" if whose == "as published" else ""
+
+
+def _switched_off(results: Results, whose: Whose) -> Verdict:
+    metric, local = "least_correlation", PAIRS[whose][0]
+    right, wrong = (results.summary(f"{case}: {local}", metric) for case in (RIGHT, WRONG))
     is_off, gp = wrong.mean > OFF, results.summary(f"{WRONG}: {GP}", metric)
-    weaker = is_above(paired(results, f"{WRONG}: {LOCAL}", f"{RIGHT}: {LOCAL}", metric))
+    weaker = is_above(paired(results, f"{WRONG}: {local}", f"{RIGHT}: {local}", metric))
     told = "switched off" if is_off else "weakened, not switched off" if weaker else "not switched off"
     return clearly(
-        f"A wrong period that is held is switched off: weights at any two inputs are correlated above {OFF:g}.",
+        f"A wrong period that is held is switched off: weights at any two inputs are correlated above {OFF:g}"
+        f"{_scheme(whose)}.",
         is_off,
         f"{told}: least correlation of the input kernel over the data {said(wrong)} with the wrong period, "
         f"{said(right)} with the right one; of the exact GP with the wrong one {said(gp)}",
-        whose="ours",
+        whose=whose,
     )
 
 
-def _unharmed(results: Results) -> Verdict:
-    local, bare = f"{WRONG}: {LOCAL}", f"{WRONG}: {GLOBAL}"
+def _unharmed(results: Results, whose: Whose) -> Verdict:
+    local, bare = (f"{WRONG}: {model}" for model in PAIRS[whose])
     difference = paired(results, local, bare, "in_rmse")
     return clearly(
-        "With a wrong period the local model is no worse inside the data than one without an input kernel (RMSE).",
+        "With a wrong period the local model is no worse inside the data than one without an input kernel (RMSE)"
+        f"{_scheme(whose)}.",
         not is_above(difference),
         f"local {said(results.summary(local, 'in_rmse'))}, global {said(results.summary(bare, 'in_rmse'))}; difference "
         f"{said(difference)}",
-        whose="ours",
+        whose=whose,
     )
 
 
-def _against_gp(results: Results, case: str, where: str, metric: str) -> Verdict:
-    ours, gp = f"{case}: {LOCAL}", f"{case}: {GP}"
+def _against_gp(results: Results, whose: Whose, case: str, where: str, metric: str) -> Verdict:
+    ours, gp = f"{case}: {PAIRS[whose][0]}", f"{case}: {GP}"
     difference = paired(results, ours, gp, metric)
     score = metric.split("_")[1].upper()
     return clearly(
-        f"{case}: {where} the data the local MetaGP is better than the exact GP with the same kernel ({score}).",
+        f"{case}: {where} the data the local MetaGP{_scheme(whose)} is better than the exact GP with the same kernel "
+        f"({score}).",
         is_below(difference),
         f"local {said(results.summary(ours, metric))}, exact GP {said(results.summary(gp, metric))}; difference "
         f"{said(difference)}",
-        whose="ours",
+        whose=whose,
     )
 
 

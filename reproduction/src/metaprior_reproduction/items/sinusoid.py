@@ -8,7 +8,7 @@ import numpy as np
 from metaprior.datasets import sinusoid as data_set
 from metaprior_reproduction.parts.figures import arrays_of, drawable, legend_below, panels, regression_panel
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Summary, Verdict
-from metaprior_reproduction.parts.methods import REGRESSORS, WHOSE, curve, error_and_nll, fitted
+from metaprior_reproduction.parts.methods import REGRESSORS, WHOSE, curve, error_and_nll, fitted, published
 from metaprior_reproduction.parts.verdicts import Word, against_paper, clearly, is_below, margin, paired, said
 
 if TYPE_CHECKING:
@@ -26,13 +26,15 @@ TABLE = {
     "MetaGP-Local[RBF]": (0.11, -0.80, 0.74, 1.50),
     "MetaGP-Local[Periodic]": (0.11, -0.76, 0.12, -0.69),
 }
+#: The same rows with the paper's own inference.
+PUBLISHED = {published(method): method for method in ("MetaGP", "MetaGP-Local[RBF]", "MetaGP-Local[Periodic]")}
 OURS, TRUTH = "MetaGP-Local[Periodic]", "Exact GP-Periodic"
 #: Nats by which the NLL may exceed that of the exact GP.
 CLOSE = 0.05
 PRESETS = {
     "paper": {
         "seeds": 5,
-        "methods": [*TABLE, "MetaNN", "BNN-MAP", "Ensemble", "Laplace"],
+        "methods": [*TABLE, *PUBLISHED, "MetaNN", "BNN-MAP", "Ensemble", "Laplace"],
         "num_train": 100,
         "num_test": 500,
         "num_points": 300,
@@ -94,7 +96,7 @@ def draw(results: Results) -> "Mapping[str, Figure]":
 
 def judge(results: Results) -> list[Verdict]:
     """Compare every row with the paper's, then the periodic model with the exact GP and with the others."""
-    shown = [method for method in TABLE if results.of(method)]
+    shown = [method for method in ITEM.paper if results.of(method)]
     rows = [_against_table(results, method, region) for method in shown for region in REGIONS]
     return rows + _close_to_exact(results) + _best_outside(results)
 
@@ -136,7 +138,7 @@ def is_within(gap: Summary) -> bool:
 
 
 def _best_outside(results: Results) -> list[Verdict]:
-    peers = [method for method in results.methods if method not in (OURS, TRUTH)]
+    peers = [method for method in results.methods if method not in (OURS, TRUTH, published(OURS))]
     if not (results.of(OURS) and peers):
         return []
     gaps = {peer: paired(results, OURS, peer, "out_nll") for peer in peers}
@@ -163,12 +165,17 @@ ITEM = Item(
     compute=compute,
     draw=draw,
     judge=judge,
-    paper={method: dict(zip(CELLS, numbers, strict=True)) for method, numbers in TABLE.items()},
+    paper={
+        **{method: dict(zip(CELLS, numbers, strict=True)) for method, numbers in TABLE.items()},
+        **{row: dict(zip(CELLS, TABLE[method], strict=True)) for row, method in PUBLISHED.items()},
+    },
     together=5,
     notes=(
         "The paper's amplitude (1) and noise (0.1) follow from its table; frequency (0.6) and ranges (training and "
         "inside [-2, 2], outside 2 < |x| < 4, 500 test points each) are ours. Every method runs with the library's "
-        "defaults; no period is given. Every seed has its own data. MetaNN, MAP, the ensemble and Laplace are not in "
+        "defaults; no period is given. Rows `as published` have the paper's own inference: every weight drawn, "
+        "independently given the latents and the inducing values. "
+        "Every seed has its own data. MetaNN, MAP, the ensemble and Laplace are not in "
         "the paper's table. The paper's numbers have two digits and no error: a difference counts beyond 0.005 and "
         "two of our standard errors."
     ),

@@ -8,10 +8,36 @@ import numpy as np
 from metaprior import baselines, kernels, metrics
 from metaprior.datasets import Split
 from metaprior.estimators import MetaGPClassifier, MetaGPRegressor, fit_together
+from metaprior.kernels import Kernel
 from metaprior_reproduction.parts.item import Whose
 
 #: The paper's own inference: all weights are drawn, independently given the latents and the inducing values.
 AS_PUBLISHED: Mapping[str, Any] = {"output_layer": "drawn", "conditional": "fitc"}
+
+
+def published(method: str) -> str:
+    """Return the name of a method of ours with the paper's own inference."""
+    return f"{method} (as published)"
+
+
+#: The input kernels of ours.
+_KERNELS: Mapping[str, Callable[[], Kernel | None]] = {
+    "MetaGP": lambda: None,
+    "MetaGP-Local[RBF]": lambda: kernels.RBF(),
+    "MetaGP-Local[Periodic]": lambda: kernels.Periodic(),
+}
+
+
+def _ours(make: Callable[..., Any]) -> dict[str, Callable[[], Any]]:
+    """Return ours and the same with the paper's own inference, by name."""
+
+    def made(kernel: Callable[[], Kernel | None], **inference: Any) -> Callable[[], Any]:
+        return lambda: make(input_kernel=kernel(), **inference)
+
+    default = {name: made(kernel) for name, kernel in _KERNELS.items()}
+    return {**default, **{published(name): made(kernel, **AS_PUBLISHED) for name, kernel in _KERNELS.items()}}
+
+
 #: Estimators with default parameters; a `Periodic` kernel finds its period in the data.
 REGRESSORS: Mapping[str, Callable[[], Any]] = {
     "BNN-MAP": lambda: baselines.MAPRegressor(),
@@ -21,9 +47,7 @@ REGRESSORS: Mapping[str, Callable[[], Any]] = {
     "Exact GP-Periodic": lambda: baselines.ExactGPRegressor(kernels.Periodic()),
     "DKL": lambda: baselines.DKLRegressor(),
     "MetaNN": lambda: baselines.MetaNNRegressor(),
-    "MetaGP": lambda: MetaGPRegressor(input_kernel=None),
-    "MetaGP-Local[RBF]": lambda: MetaGPRegressor(input_kernel=kernels.RBF()),
-    "MetaGP-Local[Periodic]": lambda: MetaGPRegressor(input_kernel=kernels.Periodic()),
+    **_ours(MetaGPRegressor),
     "Ensemble": lambda: baselines.EnsembleRegressor(),
     "Laplace": lambda: baselines.LaplaceRegressor(),
 }
@@ -33,17 +57,14 @@ CLASSIFIERS: Mapping[str, Callable[[], Any]] = {
     "BNN-HMC": lambda: baselines.HMCClassifier(),
     "DKL": lambda: baselines.DKLClassifier(),
     "MetaNN": lambda: baselines.MetaNNClassifier(),
-    "MetaGP": lambda: MetaGPClassifier(input_kernel=None),
-    "MetaGP-Local[RBF]": lambda: MetaGPClassifier(input_kernel=kernels.RBF()),
-    "MetaGP-Local[Periodic]": lambda: MetaGPClassifier(input_kernel=kernels.Periodic()),
+    **_ours(MetaGPClassifier),
     "Ensemble": lambda: baselines.EnsembleClassifier(),
     "Laplace": lambda: baselines.LaplaceClassifier(),
 }
 #: Whose method each of these names is.
 WHOSE: Mapping[str, Whose] = {
-    "MetaGP": "ours",
-    "MetaGP-Local[RBF]": "ours",
-    "MetaGP-Local[Periodic]": "ours",
+    **dict.fromkeys(_KERNELS, "ours"),
+    **{published(name): "as published" for name in _KERNELS},
     "BNN-MAP": "baseline",
     "BNN-MFVI": "baseline",
     "BNN-HMC": "baseline",
