@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from metaprior import __version__
 from metaprior.cli.command import Command, all_commands, check_installed
 from metaprior.cli.result import FieldedError, ListedError, UsageError
-from metaprior.cli.stopping import stop_by_signals
+from metaprior.cli.stopping import Stop, stop_by_signals
 from metaprior.cli.streams import (
     ReaderGone,
     StdoutError,
@@ -54,21 +54,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words
     with steady_streams(), stop_by_signals(own_process=arguments is None) as stop:
-        try:
-            _run(words, as_json)
-            return FINE
-        except ReaderGone:
-            return READER_GONE
-        except UsageError as error:
-            return _failed(error, USAGE, as_json)
-        except PROBLEMS as error:
-            return _failed(error, PROBLEM, as_json)
-        except RuntimeError as error:
-            if NO_MEMORY not in str(error):
-                raise
-            return _failed(MemoryError(str(error)), PROBLEM, as_json)
-        except KeyboardInterrupt:
-            return _failed(KeyboardInterrupt(str(stop)), stop.code, as_json)
+        code = _code_of(words, as_json, stop)
+    if stop.came:
+        stop.leave(code)
+    return code
+
+
+def _code_of(words: Sequence[str], as_json: bool, stop: Stop) -> int:
+    """Run a command, print its result or what went wrong, and return the exit code."""
+    try:
+        _run(words, as_json)
+        return FINE
+    except ReaderGone:
+        return READER_GONE
+    except UsageError as error:
+        return _failed(error, USAGE, as_json)
+    except PROBLEMS as error:
+        return _failed(error, PROBLEM, as_json)
+    except RuntimeError as error:
+        if NO_MEMORY not in str(error):
+            raise
+        return _failed(MemoryError(str(error)), PROBLEM, as_json)
+    except KeyboardInterrupt:
+        return _failed(KeyboardInterrupt(str(stop)), stop.code, as_json)
 
 
 def _run(words: Sequence[str], as_json: bool) -> None:

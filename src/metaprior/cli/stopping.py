@@ -28,6 +28,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.number: int = signal.SIGINT
+        self.came = False
 
     @property
     def code(self) -> int:
@@ -39,7 +40,7 @@ class Stop:
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Stop in order, or at once during an import. The next signal ends the process."""
-        self.number = number
+        self.number, self.came = number, True
         for other in USUAL:
             if signal.getsignal(other) == self.handle:
                 signal.signal(other, signal.SIG_DFL)
@@ -73,6 +74,16 @@ class Stop:
             shown = "\n\x1b[?25h" if os.isatty(2) else ""  # a progress bar hides the cursor of a terminal
             os.write(2, f"{shown}metaprior: {self}\n".encode())
         os._exit(self.code)
+
+    def leave(self, code: int) -> NoReturn:
+        """End the process once a stopped command has cleaned up.
+
+        A thread of XLA may still run a program. Python's own end would take away what it uses, and the process crash.
+        """
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code)
 
 
 @contextlib.contextmanager

@@ -44,7 +44,7 @@ def colour(number: int) -> str:
 
 
 def legend_above(axes: "Axes", ncols: int = 4) -> None:
-    """Put the legend above the axes, where it hides no line; the title, if there is one, stays above it."""
+    """Put the legend above the axes, where it hides no line. With a title, take `legend_below`: both would be there."""
     handles, labels = axes.get_legend_handles_labels()
     if len(handles) > 0:
         axes.legend(

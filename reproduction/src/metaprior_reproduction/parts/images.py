@@ -38,7 +38,7 @@ CLASSIFIERS: Mapping[str, Callable[[], Any]] = {
     ONE: _papers,
     MIXTURE: _papers,
 }
-#: Sets without digits, as the names of metrics spell them. Omniglot is one half; the other is for choosing settings.
+#: Sets without digits, as the names of metrics spell them. Omniglot is the half that nothing was chosen with.
 OUTSIDE = ("notmnist", "fashion", "kmnist", "omniglot", "uniform", "gaussian")
 #: The seed of the noise images, which are the same for all methods and seeds.
 NOISE_SEED = 0
