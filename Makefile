@@ -153,4 +153,5 @@ format: venv ## sort imports, apply safe fixes and format the code
 
 clean: ## remove caches, build output and pictures (.venv stays)
 	rm -rf build dist reproduction/dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis *.png
+	rm -rf docs/api/modules docs/api/objects docs/gallery
 	@$(PYTHON) -c 'import pathlib, shutil; [shutil.rmtree(p) for d in ("src", "tests", "examples", "reproduction") for p in list(pathlib.Path(d).rglob("__pycache__"))]'
