@@ -72,9 +72,6 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
 }
 
-if not any((HERE.parent / "examples" / "gallery").glob("GALLERY_HEADER.*")):
-    extensions.remove("sphinx_gallery.gen_gallery")
-
 # --- the reference ----------------------------------------------------------------
 
 autosummary_generate = True
