@@ -15,10 +15,10 @@ each beside that of its count of operations. [scaling.md](scaling.md) explains w
 why.
 
 `make bench` measures everything again and writes this page from `benchmarks/results.json`. The last
-measurement was on {date}, on this machine; each row says below when it was measured. All
-rows that say "default" were measured while the default had no input kernel. It chooses one now
-(`input_kernel="auto"`), and a fit with one takes several seconds ([scaling.md](scaling.md)); these
-rows have not been measured again since:
+measurement was on {date}, on this machine; each row says below when it was measured. The
+default chooses an input kernel (`input_kernel="auto"`), which takes most of the time of its fits and
+predictions ([scaling.md](scaling.md)). Where a row is about the default, the times without an input
+kernel stand beside it:
 
 | processor | cores | memory | system | Python | JAX | product of large float32 matrices |
 |---|---|---|---|---|---|---|
