@@ -30,6 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+#: Files after which the processes that run them are replaced.
+FILES_AT_ONCE = 12
 BLOCK = re.compile(r"^```(python|py)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 #: Tutorials are notebooks: they run when the site is built.
 NOTEBOOK = re.compile(r"\A---\n.*?^(file_format: mystnb| +format_name: myst)$", flags=re.MULTILINE | re.DOTALL)
@@ -159,10 +161,19 @@ def main(arguments: list[str]) -> int:
     if given.processes == 1:
         outcomes: Iterable[Outcome] = (run(path, given.section) for path in todo)
         return _report(outcomes)
-    # A process for every few files: one that compiles programs without end meets a limit of the system.
+    return _report(_side_by_side(todo, given.processes))
+
+
+def _side_by_side(todo: list[Path], processes: int) -> Iterator[Outcome]:
+    """Yield what came of the files, run in so many processes.
+
+    They are new ones after every few files: one that compiles programs without end meets a limit of the system. The
+    pool's own way to renew its processes (`max_tasks_per_child`) can wait for ever in Python 3.11.
+    """
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(given.processes, mp_context=context, max_tasks_per_child=4) as pool:
-        return _report(pool.map(run, todo))
+    for start in range(0, len(todo), FILES_AT_ONCE):
+        with ProcessPoolExecutor(processes, mp_context=context) as pool:
+            yield from pool.map(run, todo[start : start + FILES_AT_ONCE])
 
 
 def _report(outcomes: Iterable[Outcome]) -> int:
