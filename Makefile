@@ -102,7 +102,7 @@ SPHINXOPTS ?= --fail-on-warning --keep-going
 # Pages of an earlier build that are gone would be checked, too.
 docs: $(DOCS)/.installed ## build the documentation site in build/docs/html, and check its links and its snippets
 	rm -rf $(SITE)
-	MPLBACKEND=Agg $(DOCS)/bin/python -m sphinx $(SPHINXOPTS) --builder html --doctree-dir build/docs/doctrees docs $(SITE)
+	$(DOCS)/bin/python -m sphinx $(SPHINXOPTS) --builder html --doctree-dir build/docs/doctrees docs $(SITE)
 	$(DOCS)/bin/python .ci/links.py $(SITE)
 	$(DOCS)/bin/python .ci/front.py build/docs/html $(DOCS_VERSION)
 	MPLBACKEND=Agg $(TEST_ENV) $(UNOPTIMISED) $(DOCS)/bin/python .ci/snippets.py --processes $(JOBS) README.md CONTRIBUTING.md docs src

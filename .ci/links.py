@@ -2,7 +2,8 @@
 
 `python .ci/links.py FOLDER` reads every page of a folder of HTML. A link or an anchor inside the site must exist. What
 a browser loads when a page is opened (scripts, styles, pictures, fonts) must lie in the folder, because the site is
-read offline. Pictures need a text for those who do not see them, and pages a title and a language.
+read offline. Pictures need a text for those who do not see them, and pages a title and a language. A notebook shows
+a picture: with a backend of matplotlib that draws elsewhere it would be built without a word, and without any.
 """
 
 import re
@@ -32,6 +33,7 @@ class Page(HTMLParser):
     links: list[str] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)
     mute: list[str] = field(default_factory=list)
+    has_cells: bool = False
     language: str = ""
     title: str = ""
     inside: str = ""
@@ -44,6 +46,7 @@ class Page(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         self.inside = tag
         self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
+        self.has_cells |= "cell_input" in given.get("class", "").split()
         if tag == "html":
             self.language = given.get("lang", "")
         if tag == "img" and "alt" not in given:
@@ -124,6 +127,8 @@ def problems(folder: Path) -> Iterator[str]:
         found = [problem_of_link(link, path, pages, folder) for link in page.links]
         found += [problem_of_load(url, path, folder) for url in page.loaded]
         found += [f"the picture {source} has no text (alt)" for source in page.mute]
+        if page.has_cells and not any("_images/" in url for url in page.loaded):
+            found.append("it is a notebook and shows no picture")
         found += [f"it has no {what}" for what in ("title", "language") if not getattr(page, what)]
         yield from (f"{name}: {problem}." for problem in dict.fromkeys(found) if problem)
     for path in sorted(folder.rglob("*.css")):

@@ -1,10 +1,13 @@
 """The settings of the documentation site, which `make docs` builds."""
 
+import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extensions"))
+# Notebooks draw into their pages, unless this says that pictures go elsewhere.
+os.environ.pop("MPLBACKEND", None)
 
 from metaprior import __version__  # noqa: E402
 

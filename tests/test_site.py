@@ -58,6 +58,14 @@ def test_what_does_not_exist_or_lies_elsewhere_is_told(links, tmp_path, body, to
     assert told in found
 
 
+def test_a_notebook_without_a_picture_is_told(links, tmp_path):
+    cell = '<div class="cell_input docutils"></div>'
+    assert wrong(links, tmp_path, cell) == ["index.html: it is a notebook and shows no picture."]
+    (tmp_path / "_images").mkdir()
+    (tmp_path / "_images" / "a.png").write_bytes(b"")
+    assert wrong(links, tmp_path, cell + '<img src="_images/a.png" alt="A">') == []
+
+
 def test_style_sheets_are_read_too(links, tmp_path):
     (tmp_path / "site.css").write_text("@font-face { src: url('https://example.org/f.woff2') }", encoding="utf-8")
     (found,) = wrong(links, tmp_path)

@@ -116,7 +116,9 @@ def test_intervals_of_our_own_model_cover_where_the_model_itself_does_not():
     x = rng.uniform(-2, 2, 1400)[:, None]
     y = np.sin(2 * x[:, 0]) + 0.3 * rng.standard_t(2, 1400)
     model = ConformalRegressor(
-        MetaGPRegressor((20,), input_kernel=None, max_iter=400, noise=0.05, random_state=0), calibration_size=300, random_state=0
+        MetaGPRegressor((20,), input_kernel=None, max_iter=400, noise=0.05, random_state=0),
+        calibration_size=300,
+        random_state=0,
     ).fit(x[:600], y[:600])
     low, high = model.predict_interval(x[600:])
     own_low, own_high = model.estimator_.predict_distribution(x[600:]).interval(0.9)
