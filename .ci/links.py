@@ -3,7 +3,7 @@
 `python .ci/links.py FOLDER` reads every page of a folder of HTML. A link or an anchor inside the site must exist. What
 a browser loads when a page is opened (scripts, styles, pictures, fonts) must lie in the folder, because the site is
 read offline. Pictures need a text for those who do not see them, and pages a title and a language. A notebook shows
-a picture: with a backend of matplotlib that draws elsewhere it would be built without a word, and without any.
+the pictures that its source in `docs` describes: cells that draw elsewhere would be built without a word.
 """
 
 import re
@@ -14,6 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+DOCS = Path(__file__).parents[1] / "docs"
 #: What a browser loads without being asked, by element and attribute.
 LOADED = {
     ("audio", "src"), ("embed", "src"), ("iframe", "src"), ("img", "src"), ("img", "srcset"), ("input", "src"),
@@ -116,6 +117,13 @@ def problem_of_load(url: str, path: Path, folder: Path) -> str | None:
     return None if target.is_relative_to(folder) and target.exists() else f"it loads {url}, which does not exist"
 
 
+def problem_of_pictures(page: Page, source: Path) -> str | None:
+    """Return what is wrong with the number of pictures of a notebook, or None."""
+    shown = sum("_images/" in url for url in page.loaded)
+    described = len(re.findall(r"^ +alt: ", source.read_text(encoding="utf-8"), flags=re.MULTILINE))
+    return None if shown >= described else f"it shows {shown} of the {described} pictures that its source describes"
+
+
 def problems(folder: Path) -> Iterator[str]:
     """Yield a sentence for everything that is wrong in a built site."""
     folder = folder.resolve()
@@ -127,8 +135,7 @@ def problems(folder: Path) -> Iterator[str]:
         found = [problem_of_link(link, path, pages, folder) for link in page.links]
         found += [problem_of_load(url, path, folder) for url in page.loaded]
         found += [f"the picture {source} has no text (alt)" for source in page.mute]
-        if page.has_cells and not any("_images/" in url for url in page.loaded):
-            found.append("it is a notebook and shows no picture")
+        found.append(problem_of_pictures(page, DOCS / name.with_suffix(".md")) if page.has_cells else None)
         found += [f"it has no {what}" for what in ("title", "language") if not getattr(page, what)]
         yield from (f"{name}: {problem}." for problem in dict.fromkeys(found) if problem)
     for path in sorted(folder.rglob("*.css")):

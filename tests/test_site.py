@@ -58,12 +58,16 @@ def test_what_does_not_exist_or_lies_elsewhere_is_told(links, tmp_path, body, to
     assert told in found
 
 
-def test_a_notebook_without_a_picture_is_told(links, tmp_path):
-    cell = '<div class="cell_input docutils"></div>'
-    assert wrong(links, tmp_path, cell) == ["index.html: it is a notebook and shows no picture."]
+def test_a_notebook_that_shows_fewer_pictures_than_it_describes_is_told(links, tmp_path, monkeypatch):
+    monkeypatch.setattr(links, "DOCS", tmp_path)
+    (tmp_path / "index.md").write_text("mystnb:\n  image:\n    alt: A curve.\n" * 2, encoding="utf-8")
     (tmp_path / "_images").mkdir()
     (tmp_path / "_images" / "a.png").write_bytes(b"")
-    assert wrong(links, tmp_path, cell + '<img src="_images/a.png" alt="A">') == []
+    cell, picture = '<div class="cell_input docutils"></div>', '<img src="_images/a.png" alt="A">'
+    (found,) = wrong(links, tmp_path, cell + picture)
+    assert found == "index.html: it shows 1 of the 2 pictures that its source describes."
+    assert wrong(links, tmp_path, cell + picture + picture.replace("A", "B")) == []
+    assert wrong(links, tmp_path, picture) == []
 
 
 def test_style_sheets_are_read_too(links, tmp_path):

@@ -17,7 +17,7 @@ from metaprior import MetaGPRegressor, kernels, plots  # noqa: E402
 from metaprior.baselines import ExactGPRegressor, MAPClassifier  # noqa: E402
 from metaprior.estimators import kernel_components  # noqa: E402
 from metaprior.plots.calibration import pit_shares  # noqa: E402
-from metaprior.plots.style import COLOURS  # noqa: E402
+from metaprior.plots.style import COLOURS, style  # noqa: E402
 from metaprior.predictive.from_sklearn import ClassProbabilities, GaussianMarginals  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -112,6 +112,21 @@ def test_a_plot_goes_into_the_axes_it_is_given(gp):
     axes = plt.figure().add_subplot()
     assert plots.plot_fit(gp, X, ax=axes) is axes
     assert len(plt.get_fignums()) == 1
+
+
+def test_a_backend_that_the_first_figure_loads_goes_on_showing_figures_at_once():
+    was, size = plt.isinteractive(), plt.rcParams["font.size"]
+    try:
+        plt.ioff()
+        with style():
+            assert plt.rcParams["font.size"] != size
+        assert not plt.isinteractive()
+        with style():
+            plt.ion()  # as the backend of notebooks does
+        assert plt.isinteractive()
+        assert plt.rcParams["font.size"] == size
+    finally:
+        plt.interactive(was)
 
 
 def test_the_legend_is_outside_of_the_axes(gp):

@@ -22,9 +22,17 @@ STYLE_FILE = Path(__file__).with_name("metaprior.mplstyle")
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Draw in the style of metaprior inside this block; afterwards all settings of matplotlib are as before."""
-    with imported("matplotlib.style", part="metaprior.plots", extra="plot").context(STYLE_FILE):
+    """Draw in the style of metaprior inside this block; afterwards all settings of matplotlib are as before.
+
+    A backend that the first figure loads says whether figures are shown at once, as those of notebooks are. That stays.
+    """
+    imported("matplotlib.style", part="metaprior.plots", extra="plot")
+    import matplotlib as mpl
+
+    with mpl.style.context(STYLE_FILE):
         yield
+        shown_at_once = mpl.is_interactive()
+    mpl.interactive(shown_at_once)
 
 
 @contextmanager
