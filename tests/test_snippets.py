@@ -66,9 +66,11 @@ def test_every_page_with_code_is_found_and_notebooks_are_left_to_sphinx(snippets
 
 
 def test_pieces_are_python():
-    for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
-        for block in module("snippets").blocks(path.read_text(encoding="utf-8")):
-            compile(block.code, f"{path}:{block.line}", "exec")
+    paths = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    found = [(path, block) for path in paths for block in module("snippets").blocks(path.read_text(encoding="utf-8"))]
+    assert any(block.piece for _, block in found)
+    for path, block in found:
+        compile(block.code, f"{path}:{block.line}", "exec")
 
 
 # --- running ----------------------------------------------------------------------

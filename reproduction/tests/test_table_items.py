@@ -11,7 +11,17 @@ from metaprior_reproduction.items import gap_splits, uci_regression
 from metaprior_reproduction.parts import table_models
 from metaprior_reproduction.parts.item import Outcome, Results, Run, Summary
 from metaprior_reproduction.parts.published import beside, best_published, is_level, printed, published
-from metaprior_reproduction.parts.table_models import DEFAULT, GP, LARGER, MODELS, NGBOOST, NOISY, NOISY_SETS, TREES
+from metaprior_reproduction.parts.table_models import (
+    DEFAULT,
+    GP,
+    LARGER,
+    MODELS,
+    NGBOOST,
+    NOISY,
+    NOISY_SETS,
+    TREES,
+    methods_of,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (50, 2))
@@ -158,7 +168,7 @@ def test_a_set_with_fewer_splits_is_judged_and_drawn_by_those_it_has():
         value = 1.0 + 0.01 * seed - (model == DEFAULT)
         return Outcome({"rmse": value, "nll": value} if seed < config["splits"][name] else {})
 
-    runs = [Run(m, s, outcome(m, s), 1.0) for m in uci_regression.methods(config) for s in range(3)]
+    runs = [Run(m, s, outcome(m, s), 1.0) for m in methods_of(config) for s in range(3)]
     verdict = uci_regression.judge(Results(config, runs))[0]
     assert verdict.outcome == "agrees"
     assert "level on 2 (yacht, energy)" in verdict.evidence

@@ -4,8 +4,8 @@ Most steps of a fit find the layers below the output and the noise, which all ca
 first, and every other candidate goes on from there with its own kernel for as many steps as the RBF does. The global
 model, whose layers below have to say everything, begins anew, and so does a kernel on a projection of wide inputs. All
 of them see the same rows, the same draws and the same regime, so that differences of their bounds are far less noisy
-than the bounds. Those that are close to the highest go on once more. The fit then continues from where the taken one
-has come to.
+than the bounds. Those that are close to the highest go on once more, or up to three times where there are waves. The
+fit then continues from where the taken one has come to.
 
 Hyper-parameters that are point estimates cost nothing in the bound, so a richer kernel is a little too high. So the
 first candidate is taken that the highest is not clearly above: by more than `MARGIN` nats, and by more than twice the
@@ -34,7 +34,7 @@ from metaprior.types import Fixed
 SHARED_STEPS, OWN_STEPS = 200, 50
 #: The last steps, whose bounds count, and the part of the steps in which the rate rises.
 WINDOW, RISES = 25, 0.2
-#: Candidates within so many nats of the highest bound are close; so many of them go on once more.
+#: Candidates within so many nats of the highest bound are close; so many of them go on at the most.
 CLOSE, FINALISTS = 10.0, 3
 #: Nats per row within which they go on where there are waves, round by round. The RBF has learned nothing of a wave, so
 #: bounds still rise by tens of nats: of 115 months of passengers one rises from 40 nats behind to 50 ahead.

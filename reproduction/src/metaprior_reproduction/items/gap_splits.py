@@ -16,7 +16,17 @@ from metaprior.predictive import Predictive
 from metaprior_reproduction.datasets import uci
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
 from metaprior_reproduction.parts.published import beside, sources
-from metaprior_reproduction.parts.table_models import DEFAULT, GP, MODELS, NGBOOST, SPARSE, TREES, made, models_of
+from metaprior_reproduction.parts.table_models import (
+    DEFAULT,
+    GP,
+    MODELS,
+    NGBOOST,
+    SPARSE,
+    TREES,
+    made,
+    methods_of,
+    outcomes_of,
+)
 from metaprior_reproduction.parts.table_verdicts import level_in_library, scores_figure
 
 if TYPE_CHECKING:
@@ -72,15 +82,9 @@ class GapSplit(NamedTuple):
     test: np.ndarray
 
 
-def methods(config: Config) -> list[str]:
-    """Return every model for every set, set by set."""
-    return [f"{name} {model}" for name in config["splits"] for model in models_of(config, name)]
-
-
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
     """Hold out the middle of the column of every seed; a seed beyond the columns of a set has no metrics."""
-    name, model = method.split(" ", 1)
-    return [_scored(config, name, model, seed) if seed < config["splits"][name] else Outcome({}) for seed in seeds]
+    return outcomes_of(_scored, config, method, seeds)
 
 
 def _scored(config: Config, name: str, model: str, seed: int) -> Outcome:
@@ -143,7 +147,7 @@ ITEM = Item(
         "of blocks of rows."
     ),
     presets=PRESETS,
-    methods=methods,
+    methods=methods_of,
     compute=compute,
     draw=draw,
     judge=judge,

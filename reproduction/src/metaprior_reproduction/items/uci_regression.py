@@ -13,7 +13,17 @@ from metaprior.metrics import rmse, scores
 from metaprior_reproduction.datasets import uci, uci_splits
 from metaprior_reproduction.parts.item import Config, Item, Outcome, Results, Verdict
 from metaprior_reproduction.parts.published import BAYESIAN, beside, best_published, is_level, sources
-from metaprior_reproduction.parts.table_models import DEFAULT, GP, LARGER, MODELS, SPARSE, TREES, made, models_of
+from metaprior_reproduction.parts.table_models import (
+    DEFAULT,
+    GP,
+    LARGER,
+    MODELS,
+    SPARSE,
+    TREES,
+    made,
+    methods_of,
+    outcomes_of,
+)
 from metaprior_reproduction.parts.table_verdicts import enough, level_in_library, level_words, scores_figure
 from metaprior_reproduction.parts.verdicts import clearly, said
 
@@ -70,15 +80,9 @@ PRESETS: dict[str, Config] = {
 }
 
 
-def methods(config: Config) -> list[str]:
-    """Return every model for every set, set by set."""
-    return [f"{name} {model}" for name in config["splits"] for model in models_of(config, name)]
-
-
 def compute(config: Config, method: str, seeds: Sequence[int]) -> list[Outcome]:
     """Fit and score the standard split of every seed; a seed beyond the splits of a set has no metrics."""
-    name, model = method.split(" ", 1)
-    return [_scored(config, name, model, seed) if seed < config["splits"][name] else Outcome({}) for seed in seeds]
+    return outcomes_of(_scored, config, method, seeds)
 
 
 def _scored(config: Config, name: str, model: str, seed: int) -> Outcome:
@@ -164,7 +168,7 @@ ITEM = Item(
         "below four bars."
     ),
     presets=PRESETS,
-    methods=methods,
+    methods=methods_of,
     compute=compute,
     draw=draw,
     judge=judge,

@@ -5,7 +5,7 @@ A model is made with its defaults; what differs from them is here, and in the co
 
 import importlib.util
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from metaprior import baselines, kernels
 from metaprior.estimators import MetaGPRegressor
 from metaprior.predictive import Predictive
 from metaprior.predictive.from_sklearn import GaussianMarginals
-from metaprior_reproduction.parts.item import Config, Whose
+from metaprior_reproduction.parts.item import Config, Outcome, Whose
 from metaprior_reproduction.parts.methods import AS_PUBLISHED, configured
 from metaprior_reproduction.parts.sparse_gp import SparseGPRegressor
 
@@ -136,6 +136,19 @@ def is_there(model: str) -> bool:
 def models_of(config: Config, name: str) -> list[str]:
     """Return the models of a set: those of the configuration that can run and are meant for it."""
     return [model for model in config["models"] if is_there(model) and (model != NOISY or name in NOISY_SETS)]
+
+
+def methods_of(config: Config) -> list[str]:
+    """Return the methods of an item: every model for every set, set by set."""
+    return [f"{name} {model}" for name in config["splits"] for model in models_of(config, name)]
+
+
+def outcomes_of(
+    scored: Callable[[Config, str, str, int], Outcome], config: Config, method: str, seeds: Sequence[int]
+) -> list[Outcome]:
+    """Score a model on the split of every seed; a seed beyond the splits of a set has no metrics."""
+    name, model = method.split(" ", 1)
+    return [scored(config, name, model, seed) if seed < config["splits"][name] else Outcome({}) for seed in seeds]
 
 
 def left_out(config: Config) -> str:
